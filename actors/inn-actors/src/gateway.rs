@@ -1,0 +1,166 @@
+//! The gateway actor: one per worker thread, guarding the door.
+//!
+//! It verifies papers, asks the one decision and answers. Everything it needs travels in the message; it never waits.
+
+use std::sync::Arc;
+
+use actix::{Actor, Context, Handler, Message};
+use chrono::{DateTime, Utc};
+use inn_protocol::app::AppSnapshot;
+use inn_protocol::call::{Call, Idempotency, LiveCheck, Nonce, Place};
+use inn_protocol::caller::{Caller, Via};
+use inn_protocol::register::{CallRecord, EntryDraft};
+use inn_protocol::{Refusal, TenantId};
+use inn_rules::access::{self, Host, Permit};
+use inn_rules::filter::AuthFacts;
+use tokio::sync::oneshot;
+
+use crate::papers::{Evidence, Verified, judge};
+
+/// Two messages a connection of one worker are more than enough to wait here; the permits in front are the real limit.
+const MAILBOX: usize = 512;
+
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Admit {
+    pub(crate) call: Arc<Call>,
+    pub(crate) evidence: Evidence,
+    pub(crate) reply: oneshot::Sender<Judgement>,
+}
+
+pub(crate) enum Judgement {
+    Admitted(Box<Verdict>),
+    /// `record` is there when somebody verified was refused: that is an entry. Strangers are only counted.
+    Refused {
+        refusal: Refusal,
+        record: Option<Box<CallRecord>>,
+    },
+}
+
+/// A yes, who got it, and what its entry will say.
+pub(crate) struct Verdict {
+    pub(crate) caller: Caller,
+    pub(crate) record: CallRecord,
+    pub(crate) permit: Permit,
+}
+
+pub(crate) struct GatewayActor {
+    host: Host,
+    clock: Arc<dyn inn_ports::Clock>,
+}
+
+impl GatewayActor {
+    pub(crate) fn new(host: Host, clock: Arc<dyn inn_ports::Clock>) -> Self {
+        Self { host, clock }
+    }
+}
+
+impl Actor for GatewayActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.set_mailbox_capacity(MAILBOX);
+    }
+}
+
+impl Handler<Admit> for GatewayActor {
+    type Result = ();
+
+    fn handle(&mut self, message: Admit, _: &mut Context<Self>) {
+        let judgement = admit(&message.call, &message.evidence, self.host, self.clock.now());
+        // A receiver that is gone has hung up; nothing has happened yet.
+        message.reply.send(judgement).ok();
+    }
+}
+
+/// Papers, then the decision.
+pub(crate) fn admit(call: &Call, evidence: &Evidence, host: Host, now: DateTime<Utc>) -> Judgement {
+    let verified = match judge(call, evidence, now) {
+        Ok(verified) => verified,
+        Err(refusal) => return Judgement::Refused { refusal, record: None },
+    };
+    let app = evidence.app.as_deref();
+    let record = record(call, &verified, app);
+    let auth = match &evidence.auth {
+        Some(record) => AuthFacts::of_record(record.clone()),
+        None => access::known_auth(&verified.caller, app),
+    };
+    match access::decide_as(&verified.caller, &call.action, app, &auth, host, now) {
+        Ok(permit) => Judgement::Admitted(Box::new(Verdict { caller: verified.caller, record, permit })),
+        Err(refusal) => {
+            let known = !matches!(verified.caller, Caller::Stranger);
+            Judgement::Refused { refusal, record: known.then(|| Box::new(record)) }
+        }
+    }
+}
+
+fn record(call: &Call, verified: &Verified, app: Option<&AppSnapshot>) -> CallRecord {
+    let Verified { caller, signature } = verified;
+    let (agent, helper, via) = match caller {
+        Caller::Agent(agent) => (Some(agent.agent.clone()), agent.helper.clone(), Some(via(agent.via))),
+        Caller::Key(agent) => (Some(agent.clone()), None, Some("signed")),
+        _ => (None, None, None),
+    };
+    let tenant = match (app, caller) {
+        (Some(app), _) => app.tenant,
+        (None, Caller::Person(person)) => person.tenant,
+        (None, Caller::Agent(agent)) => agent.tenant,
+        (None, _) => TenantId::PLATFORM,
+    };
+    let draft = EntryDraft {
+        call: call.id,
+        tenant,
+        app: app.map(|app| app.id),
+        caller: caller.kind(),
+        user: caller.user(),
+        agent,
+        helper,
+        grant: caller.grant(),
+        via,
+        action: call.action.name(),
+        target: call.action.target(),
+        body: call.body_digest,
+        claimed_agent: call.claimed_agent.clone(),
+        signature_base: signature.as_ref().map(|signature| signature.base.clone()),
+        signature: signature.as_ref().map(|signature| signature.signature.to_vec()),
+    };
+    let nonce = signature.as_ref().map(|signature| Nonce {
+        agent: signature.agent.clone(),
+        nonce: signature.nonce.clone(),
+        expires: DateTime::from_timestamp(signature.expires, 0).unwrap_or(DateTime::<Utc>::MAX_UTC),
+    });
+    let idempotency = call.idempotency_key.as_ref().filter(|_| call.action.is_write()).map(|key| Idempotency {
+        scope: caller.idempotency_scope(),
+        route: format!("{} {}", draft.action, draft.target),
+        key: key.clone(),
+        body: call.body_digest,
+    });
+    CallRecord { live: live(call, caller, app), draft, nonce, idempotency }
+}
+
+fn via(via: Via) -> &'static str {
+    match via {
+        Via::Signed => "signed",
+        Via::PlainToken => "plain_token",
+        Via::LoopbackToken => "loopback_token",
+    }
+}
+
+fn live(call: &Call, caller: &Caller, app: Option<&AppSnapshot>) -> LiveCheck {
+    let mut live = LiveCheck::default();
+    if let (Place::App { .. }, Some(app)) = (&call.place, app) {
+        live.app = Some((app.id, app.epoch));
+    }
+    match caller {
+        Caller::Person(person) => {
+            live.member = Some((person.tenant, person.user, person.member_epoch));
+            live.session = Some(person.session);
+        }
+        Caller::Agent(agent) => {
+            live.member = Some((agent.tenant, agent.user, agent.member_epoch));
+            live.grant = Some((agent.grant, agent.grant_epoch));
+        }
+        _ => {}
+    }
+    live
+}

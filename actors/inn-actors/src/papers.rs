@@ -1,0 +1,290 @@
+//! From papers to a caller. Gathering the evidence may wait for the directory; judging it never does.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use chrono::{DateTime, Duration, Utc};
+use inn_grants::signature::{self, SignedParts, VerifiedSignature};
+use inn_grants::token::VerifiedToken;
+use inn_grants::{PublicKey, delegation};
+use inn_ports::{AgentState, GrantState, MemberState, SessionState};
+use inn_protocol::app::AppSnapshot;
+use inn_protocol::call::{Call, Papers, Place, SignedPapers};
+use inn_protocol::caller::{Agent, Caller, Person, Via};
+use inn_protocol::{AgentId, Code, Digest, Refusal};
+
+use crate::snapshots::Snapshots;
+
+/// How long after the password was given a session may consent (DESIGN section 5).
+const FRESH_MINUTES: i64 = 5;
+
+/// Everything the directory says about the papers of one call.
+#[derive(Clone, Default)]
+pub(crate) struct Evidence {
+    pub(crate) app: Option<Arc<AppSnapshot>>,
+    signer: Option<Arc<AgentState>>,
+    parent: Option<Arc<AgentState>>,
+    token: Option<Arc<VerifiedToken>>,
+    grant: Option<Arc<GrantState>>,
+    member: Option<Arc<MemberState>>,
+    session: Option<Arc<SessionState>>,
+    /// `@request.auth` of an agent on a multi-user app.
+    pub(crate) auth: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+/// A caller and the proof it gave.
+pub(crate) struct Verified {
+    pub(crate) caller: Caller,
+    pub(crate) signature: Option<VerifiedSignature>,
+}
+
+/// Looks up what [`judge`] needs. Refuses only what cannot be looked up at all.
+pub(crate) async fn gather(call: &Call, snapshots: &Snapshots) -> Result<Evidence, Refusal> {
+    let mut evidence = Evidence::default();
+    if let Place::App { slug, .. } = &call.place {
+        let app = snapshots.app(slug).await?;
+        evidence.app = Some(app.ok_or_else(|| {
+            Refusal::new(
+                Code::UnknownApp,
+                "There is no app of that name here. `GET /v1/apps` lists the apps you can see.",
+            )
+        })?);
+    }
+    match &call.papers {
+        Papers::None | Papers::Visitor => {}
+        Papers::Signed(papers) => {
+            let signer = signature::parse(&papers.signature_input, &papers.signature)?.agent().clone();
+            if papers.enrolling_key.is_none() {
+                evidence.signer = snapshots.agent(&signer).await?;
+            }
+            if let Some(token) = &papers.token {
+                let token = snapshots.token(token)?;
+                if token.claims.agent != signer {
+                    evidence.parent = snapshots.agent(&token.claims.agent).await?;
+                }
+                gather_grant(&mut evidence, token, snapshots).await?;
+            }
+        }
+        Papers::Bearer { token } => gather_grant(&mut evidence, snapshots.token(token)?, snapshots).await?,
+        Papers::Session { token, .. } => {
+            evidence.session = snapshots.session(Digest::of(token.as_bytes())).await?;
+            if let Some(session) = &evidence.session {
+                // On an app the person counts as a member of that app's tenant, whichever tenant the session shows.
+                let tenant = evidence.app.as_ref().map_or(session.tenant, |app| app.tenant);
+                evidence.member = snapshots.member(tenant, session.user).await?;
+            }
+        }
+        Papers::Loopback { token } => {
+            evidence.grant = snapshots.loopback_grant(Digest::of(token.as_bytes())).await?;
+            if let Some(grant) = &evidence.grant {
+                evidence.member = snapshots.member(grant.tenant, grant.user).await?;
+            }
+        }
+    }
+    if let (Some(app), Some(grant)) = (&evidence.app, &evidence.grant)
+        && let Some(record) = &grant.app_record
+    {
+        evidence.auth = snapshots.app_record(app, record).await?;
+    }
+    Ok(evidence)
+}
+
+async fn gather_grant(
+    evidence: &mut Evidence,
+    token: Arc<VerifiedToken>,
+    snapshots: &Snapshots,
+) -> Result<(), Refusal> {
+    evidence.grant = snapshots.grant(token.claims.grant).await?;
+    evidence.member = snapshots.member(token.claims.tenant, token.claims.user).await?;
+    evidence.token = Some(token);
+    Ok(())
+}
+
+/// Checks signature, token, grant and session. Pure: `now` is database time.
+pub(crate) fn judge(call: &Call, evidence: &Evidence, now: DateTime<Utc>) -> Result<Verified, Refusal> {
+    let unsigned = |caller| Ok(Verified { caller, signature: None });
+    match &call.papers {
+        Papers::None => unsigned(Caller::Stranger),
+        Papers::Visitor => unsigned(Caller::Visitor),
+        Papers::Session { app_origin, .. } => unsigned(Caller::Person(person(evidence, *app_origin, now)?)),
+        Papers::Bearer { .. } => {
+            let grant = live_grant(evidence)?;
+            let (token, grant) = live_token(evidence, grant, now)?;
+            if !(grant.plain_token && token.claims.plain) {
+                return Err(Refusal::new(
+                    Code::SignatureRequired,
+                    "A token alone proves nothing: sign the HTTP request with your agent's key (RFC 9421, tag \"innkeeper\").",
+                )
+                .fix("the owner, who can allow plain tokens for this grant"));
+            }
+            unsigned(Caller::Agent(agent(
+                evidence,
+                grant,
+                token.scopes_at(token.claims.app, now)?,
+                None,
+                Via::PlainToken,
+            )?))
+        }
+        Papers::Loopback { .. } => {
+            let Some(grant) = evidence.grant.as_deref().filter(|grant| grant.loopback && !grant.revoked) else {
+                return Err(Refusal::new(
+                    Code::AgentTokenRequired,
+                    "That is not the agent token of this app, or it was revoked. It is in the app's token file on this machine.",
+                ));
+            };
+            unsigned(Caller::Agent(agent(evidence, grant, Arc::clone(&grant.scopes), None, Via::LoopbackToken)?))
+        }
+        Papers::Signed(papers) => signed(papers, evidence, now),
+    }
+}
+
+fn signed(papers: &SignedPapers, evidence: &Evidence, now: DateTime<Utc>) -> Result<Verified, Refusal> {
+    let parsed = signature::parse(&papers.signature_input, &papers.signature)?;
+    let key = match (&papers.enrolling_key, &evidence.signer) {
+        (Some(key), _) => PublicKey::from_bytes(key)?,
+        (None, Some(agent)) => PublicKey::from_bytes(&agent.public_key)?,
+        (None, None) => {
+            return Err(Refusal::new(
+                Code::UnknownAgent,
+                "No agent with this keyid is registered here. Register the key with POST /v1/agents first.",
+            )
+            .fix("the agent itself: registering is free"));
+        }
+    };
+    let verified = signature::verify(&parsed, &parts(papers), &key, now.timestamp())?;
+    let caller = match &papers.token {
+        None => Caller::Key(verified.agent.clone()),
+        Some(text) => {
+            let Some(digest) = &papers.token_digest else {
+                return Err(Refusal::new(
+                    Code::InvalidSignature,
+                    "A call with a token needs the header Innkeeper-Token-Digest, covered by the signature.",
+                ));
+            };
+            signature::check_token_digest(digest, text)?;
+            let grant = live_grant(evidence)?;
+            let (token, grant) = live_token(evidence, grant, now)?;
+            let helper = helper(papers, evidence, token, &verified.agent, now)?;
+            let scopes = token.scopes_at(token.claims.app, now)?;
+            Caller::Agent(agent(evidence, grant, scopes, helper, Via::Signed)?)
+        }
+    };
+    Ok(Verified { caller, signature: Some(verified) })
+}
+
+/// The helper key that signed, when it was not the agent's own and the agent delegated the token to it.
+fn helper(
+    papers: &SignedPapers,
+    evidence: &Evidence,
+    token: &VerifiedToken,
+    signer: &AgentId,
+    now: DateTime<Utc>,
+) -> Result<Option<AgentId>, Refusal> {
+    if token.claims.agent == *signer {
+        return Ok(None);
+    }
+    let (Some(statement), Some(parent)) = (&papers.delegation, &evidence.parent) else {
+        return Err(Refusal::new(
+            Code::InvalidToken,
+            "The token was minted for another agent's key. A helper key needs that agent's Innkeeper-Delegation statement.",
+        ));
+    };
+    let parent = PublicKey::from_bytes(&parent.public_key)?;
+    delegation::verify(statement, &parent, token.digest, signer, now.timestamp())?;
+    Ok(Some(signer.clone()))
+}
+
+fn parts(papers: &SignedPapers) -> SignedParts<'_> {
+    SignedParts {
+        method: &papers.method,
+        authority: &papers.authority,
+        path: &papers.path,
+        query: &papers.query,
+        content_type: papers.content_type.as_deref(),
+        content_digest: papers.content_digest.as_deref(),
+        idempotency_key: papers.idempotency_key.as_deref(),
+        token_digest: papers.token_digest.as_deref(),
+        delegation: papers.delegation.as_deref(),
+        claim: papers.claim.as_deref(),
+    }
+}
+
+fn live_grant(evidence: &Evidence) -> Result<&GrantState, Refusal> {
+    evidence.grant.as_deref().filter(|grant| !grant.revoked).ok_or_else(|| {
+        Refusal::new(Code::TokenRevoked, "The grant behind this token was revoked.")
+            .leg("grant")
+            .fix("the person who granted it, by a new grant")
+    })
+}
+
+fn live_token<'e>(
+    evidence: &'e Evidence,
+    grant: &'e GrantState,
+    now: DateTime<Utc>,
+) -> Result<(&'e VerifiedToken, &'e GrantState), Refusal> {
+    let token = evidence.token.as_deref().ok_or_else(Refusal::internal)?;
+    token.check_time(now)?;
+    if token.claims.grant_epoch != grant.epoch {
+        return Err(Refusal::new(
+            Code::TokenRevoked,
+            "The grant changed after this token was minted. Take a new one at /v1/token.",
+        )
+        .leg("grant"));
+    }
+    Ok((token, grant))
+}
+
+fn agent(
+    evidence: &Evidence,
+    grant: &GrantState,
+    scopes: Arc<BTreeSet<inn_protocol::scope::Scope>>,
+    helper: Option<AgentId>,
+    via: Via,
+) -> Result<Agent, Refusal> {
+    let member = evidence.member.as_deref().ok_or_else(|| {
+        Refusal::new(
+            Code::TokenRevoked,
+            "The person this agent acts for is no longer a member here, so neither is the agent.",
+        )
+        .leg("user")
+        .fix("an owner of the tenant")
+    })?;
+    Ok(Agent {
+        agent: grant.agent.clone(),
+        helper,
+        grant: grant.grant,
+        grant_epoch: grant.epoch,
+        app: grant.app,
+        user: grant.user,
+        tenant: grant.tenant,
+        role: member.role,
+        member_epoch: member.epoch,
+        scopes,
+        app_record: grant.app_record.clone(),
+        via,
+    })
+}
+
+fn person(evidence: &Evidence, app_origin: bool, now: DateTime<Utc>) -> Result<Person, Refusal> {
+    let ended = || Refusal::new(Code::Unauthenticated, "This session has ended. Sign in again.");
+    let session = evidence.session.as_deref().filter(|session| session.expires_at > now).ok_or_else(ended)?;
+    // A session handed over to an app's origin is good there and nowhere else.
+    let here = evidence.app.as_ref().map(|app| app.id);
+    if session.app.is_some() && (session.app != here || !app_origin) {
+        return Err(ended());
+    }
+    let member = evidence
+        .member
+        .as_deref()
+        .ok_or_else(|| Refusal::not_found().leg("user").fix("an owner of the tenant, who can add you as a member"))?;
+    Ok(Person {
+        user: session.user,
+        email: Arc::clone(&member.email),
+        session: session.session,
+        tenant: member.tenant,
+        role: member.role,
+        member_epoch: member.epoch,
+        // Consent belongs on the person's own surface, never on an app's origin.
+        fresh: session.app.is_none() && now - session.authenticated_at <= Duration::minutes(FRESH_MINUTES),
+    })
+}

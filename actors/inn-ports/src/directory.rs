@@ -1,0 +1,76 @@
+//! Snapshots the gateway decides from. Loaded on a cache miss; their epochs are checked again at every commit.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use inn_protocol::app::AppSnapshot;
+use inn_protocol::people::Role;
+use inn_protocol::scope::Scope;
+use inn_protocol::{AgentId, AppId, Digest, GrantId, SessionId, TenantId, UserId};
+use serde_json::{Map, Value};
+
+use crate::error::StoreResult;
+
+#[derive(Debug, Clone)]
+pub struct AgentState {
+    pub agent: AgentId,
+    pub public_key: [u8; 32],
+}
+
+#[derive(Debug, Clone)]
+pub struct GrantState {
+    pub grant: GrantId,
+    pub epoch: i64,
+    pub agent: AgentId,
+    pub user: UserId,
+    pub tenant: TenantId,
+    pub app: AppId,
+    pub scopes: Arc<BTreeSet<Scope>>,
+    pub others_requests: bool,
+    pub plain_token: bool,
+    pub loopback: bool,
+    pub app_record: Option<String>,
+    pub revoked: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct MemberState {
+    pub tenant: TenantId,
+    pub user: UserId,
+    pub email: Arc<str>,
+    pub role: Role,
+    pub epoch: i64,
+}
+
+#[derive(Debug, Clone)]
+pub struct SessionState {
+    pub session: SessionId,
+    pub user: UserId,
+    pub tenant: TenantId,
+    /// The session lives on one app's origin only (handed over by one-time code).
+    pub app: Option<AppId>,
+    /// When the password was given last.
+    pub authenticated_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+}
+
+#[async_trait]
+pub trait Directory: Send + Sync {
+    async fn app_by_slug(&self, slug: &str) -> StoreResult<Option<Arc<AppSnapshot>>>;
+    async fn app_by_id(&self, app: AppId) -> StoreResult<Option<Arc<AppSnapshot>>>;
+    async fn agent(&self, agent: &AgentId) -> StoreResult<Option<Arc<AgentState>>>;
+    async fn grant(&self, grant: GrantId) -> StoreResult<Option<Arc<GrantState>>>;
+    /// The loopback grant whose agent token file has this digest.
+    async fn loopback_grant(&self, token: Digest) -> StoreResult<Option<Arc<GrantState>>>;
+    /// Live grants of an agent that carry `queue:` scopes.
+    async fn queue_grants(&self, agent: &AgentId) -> StoreResult<Vec<Arc<GrantState>>>;
+    async fn member(&self, tenant: TenantId, user: UserId) -> StoreResult<Option<Arc<MemberState>>>;
+    /// A session that has neither ended nor expired, by the digest of its token.
+    async fn session(&self, token: Digest) -> StoreResult<Option<Arc<SessionState>>>;
+    /// The record of the app's own auth collection a grant is linked to.
+    async fn app_record(&self, app: &AppSnapshot, id: &str) -> StoreResult<Option<Map<String, Value>>>;
+    /// Database time, for the clock offset.
+    async fn database_now(&self) -> StoreResult<DateTime<Utc>>;
+}

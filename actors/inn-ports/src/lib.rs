@@ -1,0 +1,43 @@
+//! Traits to the outside: what the inside may ask of the world. Adapters in `services/` implement them;
+//! [`memory`] holds doubles for tests of the inside.
+
+mod apps;
+mod blobs;
+mod bus;
+mod clock;
+mod directory;
+mod error;
+mod grants;
+mod ledger;
+mod people;
+mod records;
+mod register;
+mod requests;
+
+pub mod memory;
+
+pub use apps::{Apps, DeployPlan, Deployed, InstalledApp, ReleaseInfo};
+pub use blobs::Blobs;
+pub use bus::{Bus, PolicyHints, Topic};
+pub use clock::Clock;
+pub use directory::{AgentState, Directory, GrantState, MemberState, SessionState};
+pub use error::{StoreError, StoreResult};
+pub use grants::{Consent, Grants, NewAgent, NewGrantRequest};
+pub use ledger::Ledger;
+pub use people::{NewSession, People, UserSecret};
+pub use records::{ListPlan, Page, Records, ViewPlan};
+pub use register::Register;
+pub use requests::{AskReceipt, Requests};
+
+/// A compiled plan: `inn-rules` says what the rule is, the store renders it.
+pub type Plan = inn_protocol::plan::Plan<inn_rules::filter::Expr>;
+
+/// What the gateway and the app actors themselves need.
+pub trait Core: Directory + Ledger + Records {}
+
+impl<T: Directory + Ledger + Records> Core for T {}
+
+/// Everything that is kept. One type implements it all; the pieces are cut by noun.
+pub trait Store: Core + Apps + People + Grants + Requests + Register {}
+
+impl<T: Core + Apps + People + Grants + Requests + Register> Store for T {}

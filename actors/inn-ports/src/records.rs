@@ -1,0 +1,45 @@
+//! Reading records.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use inn_protocol::app::AppSnapshot;
+use inn_protocol::query::Paging;
+use inn_rules::filter::Expr;
+use inn_rules::query::SortKey;
+use serde_json::{Map, Value};
+
+use crate::error::StoreResult;
+
+#[derive(Debug, Clone)]
+pub struct ListPlan {
+    pub app: Arc<AppSnapshot>,
+    pub entity: String,
+    /// Rule ∧ filter.
+    pub filter: Expr,
+    pub sort: Vec<SortKey>,
+    pub paging: Paging,
+}
+
+#[derive(Debug, Clone)]
+pub struct ViewPlan {
+    pub app: Arc<AppSnapshot>,
+    pub entity: String,
+    /// At most 1000 ids; the answer keeps their order and leaves out what is missing or does not match.
+    pub ids: Vec<String>,
+    pub rule: Expr,
+}
+
+/// Rows by field name, every column (hidden ones too: the edge renders).
+#[derive(Debug, Clone)]
+pub struct Page {
+    pub rows: Vec<Map<String, Value>>,
+    /// `None` when the count was skipped.
+    pub total: Option<u64>,
+}
+
+#[async_trait]
+pub trait Records: Send + Sync {
+    async fn list(&self, plan: &ListPlan) -> StoreResult<Page>;
+    async fn view(&self, plan: &ViewPlan) -> StoreResult<Vec<Map<String, Value>>>;
+}

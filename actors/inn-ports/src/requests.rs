@@ -1,0 +1,55 @@
+//! The queue.
+
+use async_trait::async_trait;
+use inn_protocol::app::AppSnapshot;
+use inn_protocol::receipt::Receipt;
+use inn_protocol::register::CallRecord;
+use inn_protocol::request::{ClaimOffer, HoldCommand, NewRequest, QueueRequest, RequestState};
+use inn_protocol::{AgentId, AppId, RequestId};
+
+use crate::error::StoreResult;
+
+#[derive(Debug, Clone)]
+pub struct AskReceipt {
+    pub request: QueueRequest,
+    pub receipt: Receipt,
+}
+
+#[async_trait]
+pub trait Requests: Send + Sync {
+    async fn ask(&self, call: &CallRecord, app: &AppSnapshot, request: &NewRequest) -> StoreResult<AskReceipt>;
+    /// Claims up to `max` (1 to 50) waiting requests that some offer covers, oldest first. An empty answer writes no entry.
+    async fn claim(
+        &self,
+        call: &CallRecord,
+        agent: &AgentId,
+        offers: &[ClaimOffer],
+        max: u32,
+    ) -> StoreResult<Vec<QueueRequest>>;
+    /// Whether something claimable waits: the cheap question a long poll asks.
+    async fn claimable(&self, offers: &[ClaimOffer]) -> StoreResult<bool>;
+    /// Guarded by state, holder and epoch; the grant the claim was made under must be live.
+    async fn hold(
+        &self,
+        call: &CallRecord,
+        request: RequestId,
+        agent: &AgentId,
+        epoch: i64,
+        command: &HoldCommand,
+    ) -> StoreResult<QueueRequest>;
+    async fn request(&self, app: AppId, request: RequestId) -> StoreResult<Option<QueueRequest>>;
+    /// The request an agent holds or held, with the app it belongs to.
+    async fn held_request(&self, agent: &AgentId, request: RequestId) -> StoreResult<Option<QueueRequest>>;
+    async fn requests(&self, app: AppId, state: Option<RequestState>, limit: u32) -> StoreResult<Vec<QueueRequest>>;
+    async fn cancel(
+        &self,
+        call: &CallRecord,
+        app: AppId,
+        request: RequestId,
+        reason: &str,
+    ) -> StoreResult<QueueRequest>;
+    /// Requeues or ends what lost its lease. Answers the apps with something newly claimable.
+    async fn sweep_requests(&self) -> StoreResult<Vec<AppId>>;
+    /// Non-terminal rows without owner, deadline or next step; must be 0.
+    async fn stuck(&self) -> StoreResult<i64>;
+}

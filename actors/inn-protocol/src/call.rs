@@ -1,0 +1,267 @@
+//! One attempt by a caller: what is asked, where, with which papers.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use crate::ids::{AgentId, AppId, CallId, Digest, GrantId, RequestId, SessionId, TenantId, UserId};
+
+/// What is asked. One list for every face; the register's `action` column holds [`Action::name`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    // On an app
+    /// Identity, describe, the operation list, the UI's files.
+    DescribeApp,
+    ListRecords {
+        entity: String,
+    },
+    ViewRecord {
+        entity: String,
+        id: String,
+    },
+    CreateRecord {
+        entity: String,
+    },
+    UpdateRecord {
+        entity: String,
+        id: String,
+    },
+    DeleteRecord {
+        entity: String,
+        id: String,
+    },
+    RunOperation {
+        operation: String,
+    },
+    /// Put a request for agents into the queue.
+    Ask {
+        capability: String,
+    },
+    ViewRequest {
+        request: RequestId,
+    },
+    ListRequests,
+    CancelRequest {
+        request: RequestId,
+    },
+    // By an agent's key
+    RegisterAgent,
+    RequestGrant,
+    TakeToken {
+        grant: GrantId,
+    },
+    Claim,
+    /// Heartbeat, progress, complete, fail or release of a claimed request; the verb is for the register.
+    Hold {
+        request: RequestId,
+        verb: &'static str,
+    },
+    // By a person
+    SignIn,
+    /// See, switch or end one's own sessions, hand oneself over to an app's origin.
+    OwnSession {
+        verb: &'static str,
+    },
+    CreateTenant,
+    ListMembers,
+    ManageMembers {
+        verb: &'static str,
+    },
+    ListApps,
+    Deploy {
+        slug: String,
+    },
+    ManageApp {
+        slug: String,
+        verb: &'static str,
+    },
+    ListGrants,
+    ViewGrantRequest,
+    DecideGrant {
+        verb: &'static str,
+    },
+    RevokeGrant {
+        grant: GrantId,
+    },
+    Explain,
+    ReadRegister {
+        verb: &'static str,
+    },
+    ReadReceipt {
+        call: CallId,
+    },
+}
+
+impl Action {
+    pub fn name(&self) -> String {
+        let fixed = match self {
+            Self::DescribeApp => "app.describe",
+            Self::ListRecords { .. } => "records.list",
+            Self::ViewRecord { .. } => "records.view",
+            Self::CreateRecord { .. } => "records.create",
+            Self::UpdateRecord { .. } => "records.update",
+            Self::DeleteRecord { .. } => "records.delete",
+            Self::RunOperation { .. } => "operations.run",
+            Self::Ask { .. } => "requests.ask",
+            Self::ViewRequest { .. } => "requests.view",
+            Self::ListRequests => "requests.list",
+            Self::CancelRequest { .. } => "requests.cancel",
+            Self::RegisterAgent => "agents.register",
+            Self::RequestGrant => "grants.request",
+            Self::TakeToken { .. } => "tokens.take",
+            Self::Claim => "requests.claim",
+            Self::Hold { verb, .. } => return format!("requests.{verb}"),
+            Self::SignIn => "sessions.sign-in",
+            Self::OwnSession { verb } => return format!("sessions.{verb}"),
+            Self::CreateTenant => "tenants.create",
+            Self::ListMembers => "members.list",
+            Self::ManageMembers { verb } => return format!("members.{verb}"),
+            Self::ListApps => "apps.list",
+            Self::Deploy { .. } => "apps.deploy",
+            Self::ManageApp { verb, .. } => return format!("apps.{verb}"),
+            Self::ListGrants => "grants.list",
+            Self::ViewGrantRequest => "grants.view-request",
+            Self::DecideGrant { verb } => return format!("grants.{verb}"),
+            Self::RevokeGrant { .. } => "grants.revoke",
+            Self::Explain => "explain",
+            Self::ReadRegister { verb } => return format!("audit.{verb}"),
+            Self::ReadReceipt { .. } => "receipts.view",
+        };
+        fixed.to_owned()
+    }
+
+    /// What it is done to, in words of the wire (`cards/abc…`, `op:cards.clear`), empty when there is nothing to name.
+    pub fn target(&self) -> String {
+        match self {
+            Self::ListRecords { entity } | Self::CreateRecord { entity } => entity.clone(),
+            Self::ViewRecord { entity, id } | Self::UpdateRecord { entity, id } | Self::DeleteRecord { entity, id } => {
+                format!("{entity}/{id}")
+            }
+            Self::RunOperation { operation } => format!("op:{operation}"),
+            Self::Ask { capability } => format!("queue:{capability}"),
+            Self::ViewRequest { request } | Self::CancelRequest { request } | Self::Hold { request, .. } => {
+                request.to_string()
+            }
+            Self::TakeToken { grant } | Self::RevokeGrant { grant } => grant.to_string(),
+            Self::Deploy { slug } | Self::ManageApp { slug, .. } => slug.clone(),
+            Self::ReadReceipt { call } => call.to_string(),
+            _ => String::new(),
+        }
+    }
+
+    /// Changes something when allowed: is committed with its entry, and refused when the register cannot be written.
+    pub const fn is_write(&self) -> bool {
+        !matches!(
+            self,
+            Self::DescribeApp
+                | Self::ListRecords { .. }
+                | Self::ViewRecord { .. }
+                | Self::ViewRequest { .. }
+                | Self::ListRequests
+                | Self::ListMembers
+                | Self::ListApps
+                | Self::ListGrants
+                | Self::ViewGrantRequest
+                | Self::Explain
+                | Self::ReadRegister { .. }
+                | Self::ReadReceipt { .. }
+        )
+    }
+}
+
+/// Where a call arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// `/v1` and the console.
+    Platform,
+    /// An app, on its own origin or below `/apps/<slug>` (where cookies count for nothing).
+    App { slug: String, own_origin: bool },
+}
+
+/// One attempt, before anybody has looked at its papers.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub id: CallId,
+    pub place: Place,
+    pub action: Action,
+    pub papers: Papers,
+    /// The JSON body, the operation's params or the query; `Null` when there is none.
+    pub body: Value,
+    /// SHA-256 of the raw body bytes.
+    pub body_digest: Digest,
+    /// `Idempotency-Key`, at most 200 characters.
+    pub idempotency_key: Option<String>,
+    /// The answer is worthless after this moment (node clock).
+    pub deadline: std::time::Instant,
+    /// `X-A2App-Agent` / `X-LUI-Agent`: a name the caller gives itself. Kept as claimed, never believed.
+    pub claimed_agent: Option<String>,
+}
+
+/// What a caller shows at the door.
+#[derive(Debug, Clone)]
+pub enum Papers {
+    None,
+    /// RFC 9421 headers and everything they cover.
+    Signed(Box<SignedPapers>),
+    /// `Authorization: Bearer` without a signature.
+    Bearer {
+        token: String,
+    },
+    /// A session by cookie (with the exact Origin already checked by the edge) or by `Authorization: Bearer ses…`.
+    Session {
+        token: String,
+        app_origin: bool,
+    },
+    /// `X-LUI-Token` / `X-A2App-Token` on a loopback host, without forwarding headers.
+    Loopback {
+        token: String,
+    },
+    /// The app's own page or a reading program on a loopback host, with nothing else to show.
+    Visitor,
+}
+
+/// The covered parts of a signed HTTP request, as received. The edge has compared `content_digest` with the body.
+#[derive(Debug, Clone, Default)]
+pub struct SignedPapers {
+    pub method: String,
+    pub authority: String,
+    pub path: String,
+    /// With its leading `?`; a lone `?` when there is no query (RFC 9421 section 2.2.7).
+    pub query: String,
+    pub content_type: Option<String>,
+    pub content_digest: Option<String>,
+    pub idempotency_key: Option<String>,
+    pub token_digest: Option<String>,
+    pub delegation: Option<String>,
+    pub claim: Option<String>,
+    pub signature_input: String,
+    pub signature: String,
+    pub token: Option<String>,
+    /// The public key sent along at registration, when the agent is not known yet (32 bytes).
+    pub enrolling_key: Option<[u8; 32]>,
+}
+
+/// What must still be true in the database at the moment of commit. Each `None` is "does not apply".
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LiveCheck {
+    pub app: Option<(AppId, i64)>,
+    pub grant: Option<(GrantId, i64)>,
+    pub member: Option<(TenantId, UserId, i64)>,
+    pub session: Option<SessionId>,
+}
+
+/// A nonce that counts once (DESIGN section 5). Inserted in the same transaction as the effect or the entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nonce {
+    pub agent: AgentId,
+    pub nonce: String,
+    pub expires: DateTime<Utc>,
+}
+
+/// An idempotency key, unique on (app, caller, route, key), kept 24 hours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Idempotency {
+    pub scope: String,
+    pub route: String,
+    pub key: String,
+    pub body: Digest,
+}

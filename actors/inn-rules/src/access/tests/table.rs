@@ -1,0 +1,116 @@
+//! Every action for every kind of caller, on an `authMode: none` app.
+
+use inn_protocol::app::AuthMode;
+use inn_protocol::caller::Caller;
+use inn_protocol::people::Role;
+
+use super::fixture::{LOOPBACK, PUBLIC, actions, agent, app, asked, full_agent, key, person};
+
+/// `+` allowed, else the first letter of the code in [`LETTERS`].
+const LETTERS: [(&str, char); 6] = [
+    ("unauthenticated", 'u'),
+    ("forbidden", 'f'),
+    ("signature_required", 's'),
+    ("insufficient_scope", 'i'),
+    ("unknown_app", 'a'),
+    ("not_found", 'n'),
+];
+
+fn row(caller: &Caller, host: crate::access::Host) -> Vec<(String, char)> {
+    let app = app(AuthMode::None);
+    let letter = |action| match asked(caller, &action, Some(&app), host) {
+        Ok(_) => '+',
+        Err(refusal) => LETTERS.iter().find(|(code, _)| *code == refusal.code.as_str()).map_or('?', |(_, l)| *l),
+    };
+    actions().into_iter().map(|action| (action.name(), letter(action))).collect()
+}
+
+#[test]
+fn every_action_for_every_kind_of_caller() {
+    let columns = [
+        row(&Caller::Stranger, LOOPBACK),
+        row(&Caller::Visitor, LOOPBACK),
+        row(&Caller::Visitor, PUBLIC),
+        row(&Caller::Person(person(Role::Viewer)), PUBLIC),
+        row(&Caller::Person(person(Role::Editor)), PUBLIC),
+        row(&Caller::Person(person(Role::Owner)), PUBLIC),
+        row(&Caller::Agent(agent(Role::Owner, &[])), PUBLIC),
+        row(&Caller::Agent(full_agent(Role::Viewer)), PUBLIC),
+        row(&Caller::Agent(full_agent(Role::Editor)), PUBLIC),
+        row(&Caller::Agent(full_agent(Role::Owner)), PUBLIC),
+        row(&Caller::Key(key()), PUBLIC),
+        row(&Caller::Platform, PUBLIC),
+    ];
+    let lines: Vec<String> = columns[0]
+        .iter()
+        .enumerate()
+        .map(|(index, (name, _))| {
+            let cells: String = columns.iter().map(|column| column[index].1).collect();
+            format!("{name:19} {cells}")
+        })
+        .collect();
+    // Columns: stranger, visitor on and off loopback; viewer, editor, owner; agent without scopes for an owner, with all
+    // scopes for a viewer, editor, owner; key; platform.
+    let expected = [
+        "app.describe        ++++++++++++",
+        "records.list        u+u+++i+++u+",
+        "records.view        u+u+++i+++u+",
+        "records.create      u+uf++if++u+",
+        "records.update      u+uf++if++u+",
+        "records.delete      u+uf++if++u+",
+        "operations.run      u+uf++if++u+",
+        "requests.ask        u+uf++ffffu+",
+        "requests.view       u+u+++ffffu+",
+        "requests.list       u+u+++ffffu+",
+        "requests.cancel     u+uf++ffffu+",
+        "agents.register     sssfff+++++f",
+        "grants.request      sssfff+++++f",
+        "tokens.take         sssfff+++++f",
+        "requests.claim      sssfff+++++f",
+        "requests.complete   sssfff+++++f",
+        "sessions.sign-in    ++++++ffffff",
+        "sessions.show       uuu+++ffffff",
+        "tenants.create      uuu+++fffff+",
+        "members.list        uuu+++ffffu+",
+        "members.add         uuuff+ffffu+",
+        "apps.list           uuu+++ffffu+",
+        "apps.deploy         uuuff+ffffu+",
+        "apps.rollback       uuuff+ffffu+",
+        "grants.list         uuuff+ffffu+",
+        "grants.view-request uuuff+++++++",
+        "grants.approve      uuuff+ffffff",
+        "grants.revoke       uuuff+ffffu+",
+        "explain             uuu+++++++u+",
+        "audit.tail          uuuff+ffffu+",
+        "receipts.view       uuu+++++++u+",
+    ];
+    assert_eq!(lines, expected, "\n{}", lines.join("\n"));
+}
+
+#[test]
+fn every_refusal_says_which_leg_and_who_can_fix_it() {
+    let app = app(AuthMode::None);
+    let callers = [
+        Caller::Stranger,
+        Caller::Visitor,
+        Caller::Person(person(Role::Viewer)),
+        Caller::Agent(agent(Role::Viewer, &[])),
+        Caller::Agent(agent(Role::Owner, &[])),
+        Caller::Key(key()),
+        Caller::Platform,
+    ];
+    for caller in &callers {
+        for action in actions() {
+            for app in [Some(&app), None] {
+                let Err(refusal) = asked(caller, &action, app, PUBLIC) else { continue };
+                assert!(matches!(refusal.leg, Some("user" | "grant" | "app")), "{caller:?} {action:?}");
+                assert!(refusal.who_can_fix.is_some(), "{caller:?} {action:?}");
+                assert_eq!(
+                    refusal.scope.is_some(),
+                    refusal.code.as_str() == "insufficient_scope",
+                    "{caller:?} {action:?}"
+                );
+            }
+        }
+    }
+}

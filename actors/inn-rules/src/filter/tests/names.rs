@@ -1,0 +1,159 @@
+//! Sections A.5 and A.6: what names mean, and who may use them.
+
+use inn_protocol::Code;
+use inn_protocol::model::Model;
+use serde_json::{Map, json};
+
+use super::{auth_collection, compiled, compiled_as, model, now, posts};
+use crate::filter::{AuthFacts, Expr, FilterError, Scope, check_rule, compile, matches};
+
+fn record(value: &serde_json::Value) -> Map<String, serde_json::Value> {
+    value.as_object().cloned().unwrap()
+}
+
+#[test]
+fn macros_are_computed_from_the_given_moment() {
+    let yes = [
+        "@now = '2026-11-30 22:30:00.000Z'",
+        "@yesterday = '2026-11-29 22:30:00.000Z'",
+        "@tomorrow = '2026-12-01 22:30:00.000Z'",
+        "@todayStart = '2026-11-30 00:00:00.000Z'",
+        "@todayEnd = '2026-11-30 23:59:59.999Z'",
+        "@monthStart = '2026-11-01 00:00:00.000Z'",
+        "@monthEnd = '2026-11-30 23:59:59.999Z'",
+        "@yearStart = '2026-01-01 00:00:00.000Z'",
+        "@yearEnd = '2026-12-31 23:59:59.999Z'",
+        "@second = 0 && @minute = 30 && @hour = 22 && @day = 30 && @month = 11 && @weekday = 1 && @year = 2026",
+        "@month != '11'",
+    ];
+    for text in yes {
+        assert_eq!(compiled(text), Ok(Expr::Always), "{text}");
+    }
+    assert_eq!(compiled("@month = '11'"), Ok(Expr::Never));
+    assert!(compiled("@Now = 1").is_err(), "macro names are case sensitive");
+}
+
+#[test]
+fn keywords_ignore_case_and_stand_behind_fields() {
+    assert_eq!(compiled("NULL = '' && True = 1 && faLse = 0"), Ok(Expr::Always));
+    assert_eq!(compiled("title = null"), compiled("title = NULL"));
+}
+
+#[test]
+fn without_login_every_auth_path_is_null() {
+    for text in ["@request.auth.id = ''", "@request.auth.role = null", "@request.auth.prefs.a.b = null"] {
+        assert_eq!(compiled(text), Ok(Expr::Always), "{text}");
+    }
+    assert_eq!(compiled("@request.auth.id != ''"), Ok(Expr::Never));
+    assert_eq!(compiled("@request.auth.id:isset = true"), Ok(Expr::Never));
+}
+
+#[test]
+fn auth_paths_are_the_values_of_the_callers_record() {
+    let facts = AuthFacts::of_record(record(&json!({
+        "id": "u1", "email": "Ann@example.com", "role": "a", "teams": ["x", "y"], "prefs": {"n": [7]},
+    })));
+    let yes = [
+        "@request.auth.id = 'u1'",
+        "@request.auth.email:lower = 'ann@example.com'",
+        "@request.auth.teams = '[\"x\",\"y\"]'",
+        "@request.auth.teams:length = 2 && @request.auth.role:length = 1",
+        "@request.auth.prefs.n.0 = 7",
+        "@request.auth.role:isset = true && @request.auth.boss:isset = false",
+    ];
+    for text in yes {
+        assert_eq!(compiled_as(text, &facts, true), Ok(Expr::Always), "{text}");
+    }
+    let mine = compiled_as("author = @request.auth.id", &facts, true).unwrap();
+    assert!(matches(&mine, &record(&json!({"author": "u1"}))));
+    assert!(!matches(&mine, &record(&json!({"author": "u2"}))));
+}
+
+#[test]
+fn a_record_of_which_only_the_id_is_known_never_counts_as_empty() {
+    let facts = AuthFacts::of_id("u1");
+    assert_eq!(compiled_as("@request.auth.id = 'u1'", &facts, true), Ok(Expr::Always));
+    let open = compiled_as("@request.auth.role != 'blocked'", &facts, true);
+    assert!(matches!(open, Err(FilterError::Unsupported(_))), "{open:?}");
+}
+
+#[test]
+fn what_is_not_evaluated_yet_is_refused_by_name() {
+    let cases = [
+        ("author.name = 'x'", "the relation path `author.name`"),
+        ("tagsm.id = 'x'", "the relation path `tagsm.id`"),
+        ("author.id:length = 1", "the relation path `author.id`"),
+        ("comments_via_post.text = 'x'", "the back relation `comments_via_post.text`"),
+        ("@collection.tags.name = 'x'", "`@collection.tags.name`"),
+        ("@request.body.title = 'x'", "`@request.body.title`"),
+        ("@request.query.n = 1", "`@request.query.n`"),
+        ("@request.headers.x_token = 'x'", "`@request.headers.x_token`"),
+        ("@request.method = 'GET'", "`@request.method`"),
+        ("@request.context = 'default'", "`@request.context`"),
+        ("@request.auth.boss.email = 'x'", "`@request.auth.boss.email`"),
+        ("@request.auth.teams:each = 'x'", "`@request.auth.teams:each`"),
+        ("geoDistance(1, 2, 3, 4) < 5", "the function `geoDistance`"),
+    ];
+    for (text, construct) in cases {
+        let expected = Err(FilterError::Unsupported(construct.to_owned()));
+        assert_eq!(compiled(text), expected, "{text}");
+        assert_eq!(check_rule(text, &posts(), &model()), expected.map(|_| ()), "{text}");
+        // Also when an earlier part has decided the answer.
+        assert!(compiled(&format!("1 = 1 || {text}")).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn unknown_names_and_modifiers_are_refused() {
+    for text in
+        ["nope = 1", "title.x = 1", "collectionId = 'x'", "expand = 'x'", "#a = 1", "@rowid = 1", "__proto__ = 1"]
+    {
+        assert!(matches!(compiled(text), Err(FilterError::UnknownField(_))), "{text}");
+    }
+    for text in ["title:nope = 1", "title:lower:length = 1", "@request.foo = 1", "@request.auth = 1"] {
+        assert!(compiled(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn hidden_fields_are_for_rules_and_owners_and_secrets_for_nobody() {
+    assert!(compiled("secret = 'x'").is_ok());
+    let refused = compiled_as("secret = 'x'", &AuthFacts::nobody(), false);
+    assert_eq!(refused, Err(FilterError::Hidden("secret".to_owned())));
+    let unknown = compiled_as("secrex = 'x'", &AuthFacts::nobody(), false).unwrap_err().to_string();
+    assert_eq!(refused.unwrap_err().to_string().replace("secret", "secrex"), unknown, "both read the same outside");
+    let users = auth_collection();
+    for text in ["password ~ '$2a'", "tokenKey ~ 'a'", "@request.auth.tokenKey ~ 'a'"] {
+        assert!(matches!(check_rule(text, &users, &model()), Err(FilterError::Hidden(_))), "{text}");
+    }
+}
+
+#[test]
+fn an_email_matches_only_when_its_owner_shows_it() {
+    let (users, model, auth) = (auth_collection(), model(), AuthFacts::nobody());
+    let scope = |see_hidden| Scope { collection: &users, model: &model, now: now(), auth: &auth, see_hidden };
+    let quiet = record(&json!({"email": "a@example.com", "emailVisibility": false}));
+    let shown = record(&json!({"email": "a@example.com", "emailVisibility": true}));
+    let client = compile("email = 'a@example.com'", &scope(false)).unwrap();
+    assert!(!matches(&client, &quiet) && matches(&client, &shown));
+    let owner = compile("email = 'a@example.com'", &scope(true)).unwrap();
+    assert!(matches(&owner, &quiet));
+}
+
+#[test]
+fn refusals_carry_the_code_and_the_place() {
+    let refusal: inn_protocol::Refusal = compiled("title = ").unwrap_err().into();
+    assert_eq!(refusal.code, Code::InvalidFilter);
+    let refusal = compiled("author.name = 'x'").unwrap_err().into_rule_refusal("posts.listRule");
+    assert_eq!(refusal.code, Code::UnsupportedRule);
+    assert_eq!(refusal.violations[0].field, "posts.listRule");
+    assert!(refusal.message.contains("author.name"), "{}", refusal.message);
+}
+
+#[test]
+fn an_empty_rule_and_the_common_ones_pass_the_deploy_check() {
+    for rule in ["", "@request.auth.id != \"\"", "author = @request.auth.id || done = true"] {
+        assert_eq!(check_rule(rule, &posts(), &Model::default()), Ok(()), "{rule}");
+    }
+    assert!(check_rule(" ", &posts(), &Model::default()).is_err());
+}

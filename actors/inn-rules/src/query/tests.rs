@@ -1,0 +1,4 @@
+//! Section B of the PocketBase notes.
+
+mod fields;
+mod lists;

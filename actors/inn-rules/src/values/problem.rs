@@ -1,0 +1,276 @@
+//! What can be wrong with a value, in both vocabularies: our codes (A2App) and PocketBase's `validation_*`.
+//!
+//! A [`Violation`] carries code, field, expected and got only. The texts of `expected` are therefore made from the same
+//! table that reads them back, so that a face can derive PocketBase's `data` from the violations of a refusal alone.
+
+use inn_protocol::{Code, Refusal, Violation};
+use serde_json::{Map, Value, json};
+
+use super::number_value;
+
+/// One rule a value can break. `{}` in the texts stands for its one argument.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rule {
+    pub pb: &'static str,
+    pub code: Code,
+    pub expected: &'static str,
+    pub message: &'static str,
+    /// Name of the argument in PocketBase's `params`.
+    pub param: Option<Param>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Param {
+    Number(&'static str),
+    Text(&'static str),
+    /// The value that was sent.
+    Got(&'static str),
+}
+
+macro_rules! rules {
+    ($($name:ident = $pb:literal, $code:ident, $expected:literal, $message:literal, $param:expr;)*) => {
+        $(pub(crate) const $name: Rule = Rule {
+            pb: $pb, code: Code::$code, expected: $expected, message: $message, param: $param,
+        };)*
+        /// Rules with an argument in the middle first: the first whose text fits is the one.
+        const ALL: &[Rule] = &[$($name,)*];
+    };
+}
+
+rules! {
+    REQUIRED = "validation_required", MissingRequired, "a value", "Cannot be blank.", None;
+    MIN_TEXT = "validation_min_text_constraint", InvalidValue,
+        "at least {} character(s)", "Must be at least {} character(s).", Some(Param::Number("min"));
+    MAX_TEXT = "validation_max_text_constraint", InvalidValue,
+        "no more than {} character(s)", "Must be no more than {} character(s).", Some(Param::Number("max"));
+    FORMAT = "validation_invalid_format", InvalidValue,
+        "text that fits the field's pattern", "Invalid value format.", None;
+    NUL = "validation_invalid_value", InvalidString,
+        "text without NUL characters", "Must not contain NUL characters.", None;
+    CONTENT_SIZE = "validation_content_size_limit", InvalidValue,
+        "no more than {} bytes of content", "The maximum allowed content size is {} bytes.", Some(Param::Number("maxSize"));
+    NOT_A_NUMBER = "validation_not_a_number", InvalidNumber,
+        "a finite number", "The submitted number is not properly formatted.", None;
+    ONLY_INT = "validation_only_int_constraint", InvalidValue,
+        "a whole number", "Decimal numbers are not allowed.", None;
+    MIN_NUMBER = "validation_min_number_constraint", InvalidValue,
+        "a number of at least {}", "Must be greater or equal than {}.", Some(Param::Number("min"));
+    MAX_NUMBER = "validation_max_number_constraint", InvalidValue,
+        "a number of at most {}", "Must be less or equal than {}.", Some(Param::Number("max"));
+    MIN_DATE = "validation_min_greater_equal_than_required", InvalidValue,
+        "a date no earlier than {}", "Must be no less than {}.", Some(Param::Text("threshold"));
+    MAX_DATE = "validation_max_less_equal_than_required", InvalidValue,
+        "a date no later than {}", "Must be no greater than {}.", Some(Param::Text("threshold"));
+    NOT_AN_OPTION = "validation_invalid_value", InvalidEnum,
+        "one of: {}", "Invalid value {}.", Some(Param::Got("value"));
+    TOO_MANY = "validation_too_many_values", InvalidValue,
+        "no more than {} values", "Select no more than {}.", Some(Param::Number("maxSelect"));
+    NOT_ENOUGH = "validation_not_enough_values", InvalidValue,
+        "at least {} values", "Select at least {}.", Some(Param::Number("minSelect"));
+    NO_SUCH_RECORD = "validation_missing_rel_records", InvalidRef,
+        "ids of records in {}", "Failed to find all relation records with the provided ids.", None;
+    NEEDS_ROW = "validation_invalid_value", InvalidValue,
+        "the whole list: here it cannot be changed relative to the stored one", "Send the whole list.", None;
+    NO_SUCH_COLLECTION = "validation_missing_rel_collection", InvalidRef,
+        "a relation whose collection exists", "Relation connected to a missing collection.", None;
+    JSON_SIZE = "validation_json_size_limit", InvalidValue,
+        "no more than {} bytes of JSON", "The maximum allowed JSON size is {} bytes.", Some(Param::Number("maxSize"));
+    JSON = "validation_invalid_json", InvalidValue,
+        "JSON without control characters", "Must be a valid json value.", None;
+    EMAIL = "validation_is_email", InvalidValue, "an email address", "Must be a valid email address.", None;
+    EMAIL_DOMAIN = "validation_email_domain_not_allowed", InvalidValue,
+        "an email address of an allowed domain", "Email domain is not allowed.", None;
+    URL = "validation_invalid_url", InvalidValue, "a URL with its scheme", "Must be a valid url.", None;
+    URL_DOMAIN = "validation_url_domain_not_allowed", InvalidValue,
+        "a URL of an allowed domain", "Url domain is not allowed.", None;
+    GEO = "validation_invalid_geo_point", InvalidValue,
+        "an object with the numbers lon and lat", "Must be an object with the numbers lon and lat.", None;
+    LATITUDE = "validation_invalid_latitude", InvalidValue,
+        "a latitude between -90 and 90", "Latitude must be between -90 and 90 degrees.", None;
+    LONGITUDE = "validation_invalid_longitude", InvalidValue,
+        "a longitude between -180 and 180", "Longitude must be between -180 and 180 degrees.", None;
+    NO_FILES = "validation_invalid_file", NotImplemented,
+        "no file (this host does not take uploads yet)", "File uploads are not supported yet.", None;
+    KEY_CHANGE = "validation_pk_change", InvalidValue,
+        "the record's own id", "The record primary key cannot be changed.", None;
+    MISMATCH = "validation_values_mismatch", InvalidValue, "the same value again", "Values don't match.", None;
+    NOT_YOURS = "validation_values_mismatch", Forbidden,
+        "the stored value (only an owner of the app changes it)", "Values don't match.", None;
+    OLD_PASSWORD = "validation_invalid_old_password", InvalidValue,
+        "the password that is valid now", "Missing or invalid old password.", None;
+    NOT_UNIQUE = "validation_not_unique", NotUnique, "a value no other record has", "Value must be unique.", None;
+    NOT_STORED = "validation_not_stored", NotStored,
+        "a value the database keeps", "The value was not stored; nothing was changed.", None;
+}
+
+/// Something wrong with one field.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldProblem {
+    pub field: String,
+    pub rule: &'static Rule,
+    pub argument: Option<String>,
+    pub got: Option<Value>,
+}
+
+impl FieldProblem {
+    pub(crate) fn new(field: &str, rule: &'static Rule) -> Self {
+        Self { field: field.to_owned(), rule, argument: None, got: None }
+    }
+
+    pub(crate) fn with(field: &str, rule: &'static Rule, argument: &impl ToString) -> Self {
+        Self { argument: Some(argument.to_string()), ..Self::new(field, rule) }
+    }
+
+    pub(crate) fn got(mut self, value: &Value) -> Self {
+        self.got = Some(value.clone());
+        self
+    }
+
+    pub fn violation(&self) -> Violation {
+        let violation =
+            Violation::new(self.rule.code, &*self.field, fill(self.rule.expected, self.argument.as_deref()));
+        match &self.got {
+            Some(got) => violation.got(got),
+            None => violation,
+        }
+    }
+}
+
+/// Everything wrong with one body.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Problems(pub Vec<FieldProblem>);
+
+impl Problems {
+    /// One refusal that names every problem.
+    pub fn into_refusal(self) -> Refusal {
+        crate::guard::rejection(self.0.iter().map(FieldProblem::violation).collect(), None)
+    }
+}
+
+impl From<Problems> for Refusal {
+    fn from(problems: Problems) -> Self {
+        problems.into_refusal()
+    }
+}
+
+/// What PocketBase's `data` says about one field.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PbProblem {
+    pub code: &'static str,
+    pub message: String,
+    pub params: Option<Value>,
+}
+
+/// A violation in PocketBase's words: its code, message and params.
+pub fn pb_code(violation: &Violation) -> PbProblem {
+    let expected = violation.expected.as_deref().unwrap_or_default();
+    let mut fitting = ALL.iter().filter(|rule| rule.code == violation.code);
+    let found = fitting.find_map(|rule| read(rule.expected, expected).map(|argument| (rule, argument)));
+    let Some((rule, argument)) = found else {
+        return PbProblem { code: code_of(violation.code), message: sentence(expected), params: None };
+    };
+    let value = match rule.param {
+        Some(Param::Got(_)) => violation.got.clone().unwrap_or(Value::Null),
+        Some(Param::Number(_)) => argument.parse().map_or(json!(argument), number_value),
+        Some(Param::Text(_)) | None => json!(argument),
+    };
+    let text = match (rule.param, &value) {
+        (Some(Param::Got(_)), Value::String(text)) => text.clone(),
+        (Some(Param::Got(_)), other) => other.to_string(),
+        _ => argument.to_owned(),
+    };
+    let params = rule.param.map(|param| match param {
+        Param::Number(name) | Param::Text(name) | Param::Got(name) => json!({ name: value }),
+    });
+    PbProblem { code: rule.pb, message: fill(rule.message, Some(&text)), params }
+}
+
+/// PocketBase's whole `data` member; the first violation of a field speaks for it.
+pub fn pb_data(violations: &[Violation]) -> Map<String, Value> {
+    let mut data = Map::new();
+    for violation in violations {
+        let PbProblem { code, message, params } = pb_code(violation);
+        let mut entry = json!({ "code": code, "message": message });
+        if let (Some(members), Some(params)) = (entry.as_object_mut(), params) {
+            members.insert("params".to_owned(), params);
+        }
+        data.entry(violation.field.clone()).or_insert(entry);
+    }
+    data
+}
+
+fn fill(template: &str, argument: Option<&str>) -> String {
+    template.replacen("{}", argument.unwrap_or_default(), 1)
+}
+
+/// The argument with which a template gives this text; empty for a template without one.
+fn read<'a>(template: &str, text: &'a str) -> Option<&'a str> {
+    match template.split_once("{}") {
+        Some((before, after)) => text.strip_prefix(before)?.strip_suffix(after),
+        None => (template == text).then_some(""),
+    }
+}
+
+/// PocketBase has no word for most of what the guard refuses; clients show the message and look at the field.
+fn code_of(code: Code) -> &'static str {
+    match code {
+        Code::UnknownField => "validation_unknown_field",
+        Code::ReadOnlyField => "validation_read_only_field",
+        Code::MissingRequired => "validation_required",
+        Code::InvalidDate => "validation_invalid_date",
+        Code::InvalidDaykey => "validation_invalid_daykey",
+        Code::InvalidString => "validation_invalid_string",
+        Code::InvalidNumber => "validation_not_a_number",
+        Code::InvalidBoolean => "validation_invalid_boolean",
+        Code::InvalidRef => "validation_missing_rel_records",
+        Code::NotUnique => "validation_not_unique",
+        Code::NotStored => "validation_not_stored",
+        _ => "validation_invalid_value",
+    }
+}
+
+fn sentence(expected: &str) -> String {
+    if expected.is_empty() { "Invalid value.".to_owned() } else { format!("Expects {expected}.") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_is_read_back_from_its_violation() {
+        for rule in ALL {
+            let argument = matches!(rule.param, Some(Param::Number(_) | Param::Text(_))).then(|| "12".to_owned());
+            let argument = argument.or_else(|| rule.expected.contains("{}").then(|| "a, b".to_owned()));
+            let problem = FieldProblem { field: "f".to_owned(), rule, argument, got: Some(json!("zzz")) };
+            let read = pb_code(&problem.violation());
+            assert_eq!(read.code, rule.pb, "{rule:?}");
+            assert_eq!(read.message.split(' ').next(), rule.message.split(' ').next(), "{rule:?}");
+            assert_eq!(read.params.is_some(), rule.param.is_some(), "{rule:?}");
+        }
+    }
+
+    #[test]
+    fn params_have_pocketbases_names_and_types() {
+        let problem = FieldProblem::with("n", &MIN_NUMBER, &-100);
+        assert_eq!(
+            Value::Object(pb_data(&[problem.violation()])),
+            json!({"n": {
+                "code": "validation_min_number_constraint",
+                "message": "Must be greater or equal than -100.",
+                "params": {"min": -100},
+            }})
+        );
+        let problem = FieldProblem::with("s", &NOT_AN_OPTION, &"a, b").got(&json!("zzz"));
+        assert_eq!(
+            Value::Object(pb_data(&[problem.violation()])),
+            json!({"s": {"code": "validation_invalid_value", "message": "Invalid value zzz.", "params": {"value": "zzz"}}})
+        );
+    }
+
+    #[test]
+    fn a_guard_violation_has_a_message_that_says_what_is_expected() {
+        let read = pb_code(&Violation::new(Code::UnknownField, "bogus", "one of: title"));
+        assert_eq!((read.code, read.message.as_str()), ("validation_unknown_field", "Expects one of: title."));
+    }
+}

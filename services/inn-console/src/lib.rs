@@ -1,0 +1,1 @@
+//! inn-console

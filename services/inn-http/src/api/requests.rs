@@ -1,0 +1,351 @@
+//! The queue from the agents' side (claim and hold) and from the tenant's (look and cancel).
+
+use std::time::{Duration, Instant};
+
+use actix_web::HttpResponse;
+use actix_web::web::Path;
+use inn_grants::signature;
+use inn_ports::{Store, Topic};
+use inn_protocol::call::{Action, Papers};
+use inn_protocol::caller::Caller;
+use inn_protocol::people::Role;
+use inn_protocol::request::{ClaimOffer, HoldCommand, Progress, QueueRequest, RequestState};
+use inn_protocol::scope::Scope;
+use inn_protocol::{AgentId, AppId, Code, Refusal, RequestId};
+use inn_rules::requests::check_schema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::session::person;
+use super::views;
+use crate::error::ApiError;
+use crate::incoming::Incoming;
+use crate::rates::Class;
+use crate::respond;
+
+/// Longest wait of one claim, in seconds: below the idle limits of common proxies.
+const MAX_WAIT_SECONDS: u64 = 30;
+const MAX_CLAIMS: u32 = 50;
+const LIST_LIMIT: u32 = 200;
+/// The claim itself must still be made before the signature expires.
+const SIGNATURE_MARGIN_SECONDS: i64 = 3;
+/// A hint can be lost; then the next look finds what it was about.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+
+#[derive(Deserialize, Default, Clone)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+struct Claim {
+    apps: Option<Vec<String>>,
+    capabilities: Option<Vec<String>>,
+    max: Option<u32>,
+    wait_seconds: Option<u64>,
+}
+
+pub(super) async fn claim(incoming: Incoming) -> Result<HttpResponse, ApiError> {
+    incoming.rate(Class::Queue)?;
+    let body: Claim = incoming.document()?;
+    let agent = key_of(&incoming, Action::Claim).await?;
+    let until = Instant::now() + wait(&incoming, body.wait_seconds);
+    // The claim is one call with one entry and one nonce, taken when it ends; waiting asks a cheap question and holds
+    // no permit.
+    loop {
+        let offers = offers(&incoming, &agent, &body).await?;
+        let topics: Vec<Topic> = topics(&offers);
+        let left = until.saturating_duration_since(Instant::now());
+        let store = &incoming.state.store;
+        let something = store.claimable(&offers).await.map_err(|error| incoming.fail(error.into()))?;
+        if something || left.is_zero() {
+            let max = body.max.unwrap_or(1).clamp(1, MAX_CLAIMS);
+            let claimed = take(&incoming, &agent, offers, max).await?;
+            if !claimed.is_empty() {
+                return Ok(respond::ok(incoming.id, &views::items(claimed)));
+            }
+            if left.is_zero() {
+                incoming.read(Action::Claim, |_| async { Ok(()) }).await?;
+                return Ok(respond::ok(incoming.id, &views::items(claimed)));
+            }
+        }
+        incoming.state.bus.wait(&topics, left.min(LOOK_AGAIN)).await;
+    }
+}
+
+/// As long as asked for, but not beyond the signature's own end: the claim is verified again when it is made.
+fn wait(incoming: &Incoming, seconds: Option<u64>) -> Duration {
+    let asked = seconds.unwrap_or(0).min(MAX_WAIT_SECONDS);
+    let Papers::Signed(papers) = &incoming.papers else { return Duration::ZERO };
+    let Ok(parsed) = signature::parse(&papers.signature_input, &papers.signature) else { return Duration::ZERO };
+    let left = parsed.expires() - incoming.state.gateway.clock().now().timestamp() - SIGNATURE_MARGIN_SECONDS;
+    Duration::from_secs(asked.min(u64::try_from(left).unwrap_or(0)))
+}
+
+/// The agent that signed; refuses everybody else.
+async fn key_of(incoming: &Incoming, action: Action) -> Result<AgentId, ApiError> {
+    let call = incoming.call(action, Value::Null);
+    let admitted = incoming.state.gateway.glance(call).await.map_err(|refusal| incoming.fail(refusal))?;
+    match &admitted.caller {
+        Caller::Key(agent) => Ok(agent.clone()),
+        _ => Err(incoming.fail(Refusal::new(
+            Code::SignatureRequired,
+            "Claims need no token: sign the HTTP request with your agent's key and leave Authorization out.",
+        ))),
+    }
+}
+
+/// What the agent may claim: its live `queue:` scopes, narrowed by what it asks for.
+async fn offers(incoming: &Incoming, agent: &AgentId, wanted: &Claim) -> Result<Vec<ClaimOffer>, ApiError> {
+    let grants = incoming.state.store.queue_grants(agent).await.map_err(|error| incoming.fail(error.into()))?;
+    let apps = match &wanted.apps {
+        None => None,
+        Some(slugs) => {
+            let mut ids: Vec<AppId> = Vec::new();
+            for slug in slugs.iter().take(100) {
+                let app = incoming.state.gateway.app(slug).await.map_err(|refusal| incoming.fail(refusal))?;
+                ids.extend(app.map(|app| app.id));
+            }
+            Some(ids)
+        }
+    };
+    let mut offers = Vec::new();
+    for grant in grants.iter().filter(|grant| apps.as_ref().is_none_or(|apps| apps.contains(&grant.app))) {
+        for scope in &*grant.scopes {
+            let Scope::Queue(capability) = scope else { continue };
+            if wanted.capabilities.as_ref().is_none_or(|wanted| wanted.contains(capability)) {
+                offers.push(ClaimOffer {
+                    app: grant.app,
+                    capability: capability.clone(),
+                    grant: grant.grant,
+                    grant_epoch: grant.epoch,
+                    user: grant.user,
+                    others: grant.others_requests,
+                });
+            }
+        }
+    }
+    if offers.is_empty() && grants.is_empty() {
+        return Err(incoming.fail(
+            Refusal::new(Code::InsufficientScope, "No live grant lets this agent claim anything.")
+                .leg("grant")
+                .fix("a person, by granting a queue:<capability> scope"),
+        ));
+    }
+    Ok(offers)
+}
+
+fn topics(offers: &[ClaimOffer]) -> Vec<Topic> {
+    let mut topics: Vec<Topic> = offers.iter().map(|offer| Topic::Requests(offer.app)).collect();
+    topics.sort_by_key(|topic| match topic {
+        Topic::Requests(app) => Some(*app),
+        Topic::Policy(_) => None,
+    });
+    topics.dedup();
+    topics
+}
+
+async fn take(
+    incoming: &Incoming,
+    agent: &AgentId,
+    offers: Vec<ClaimOffer>,
+    max: u32,
+) -> Result<Vec<QueueRequest>, ApiError> {
+    let input = (agent.clone(), offers);
+    incoming
+        .perform(Action::Claim, input, move |store, admitted, input| async move {
+            let (agent, offers) = &*input;
+            store.claim(&admitted.record, agent, offers, max).await
+        })
+        .await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Beat {
+    epoch: i64,
+}
+
+pub(super) async fn heartbeat(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
+    let body: Beat = incoming.document()?;
+    hold(incoming, &path, "heartbeat", body.epoch, HoldCommand::Heartbeat).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HowFar {
+    epoch: i64,
+    step: String,
+    percent: u8,
+}
+
+pub(super) async fn progress(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
+    let body: HowFar = incoming.document()?;
+    if body.percent > 100 {
+        return Err(incoming.fail(Refusal::new(Code::InvalidParameter, "percent must be 0 to 100.")));
+    }
+    let step = line(&body.step, 200);
+    hold(incoming, &path, "progress", body.epoch, HoldCommand::Progress(Progress { step, percent: body.percent })).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Complete {
+    epoch: i64,
+    result: Value,
+}
+
+pub(super) async fn complete(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
+    let body: Complete = incoming.document()?;
+    hold(incoming, &path, "complete", body.epoch, HoldCommand::Complete(body.result)).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Because {
+    epoch: i64,
+    #[serde(default)]
+    reason: String,
+}
+
+pub(super) async fn fail(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
+    let body: Because = incoming.document()?;
+    hold(incoming, &path, "fail", body.epoch, HoldCommand::Fail { reason: line(&body.reason, 2_000) }).await
+}
+
+pub(super) async fn release(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
+    let body: Because = incoming.document()?;
+    hold(incoming, &path, "release", body.epoch, HoldCommand::Release { reason: line(&body.reason, 2_000) }).await
+}
+
+/// One line for people.
+fn line(text: &str, limit: usize) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(limit).collect::<String>().trim().to_owned()
+}
+
+async fn hold(
+    incoming: Incoming,
+    path: &str,
+    verb: &'static str,
+    epoch: i64,
+    command: HoldCommand,
+) -> Result<HttpResponse, ApiError> {
+    incoming.rate(Class::Queue)?;
+    let id: RequestId = path.parse().map_err(|_| incoming.fail(Refusal::not_found()))?;
+    let bus = incoming.state.bus.clone();
+    let request: QueueRequest = incoming
+        .perform(Action::Hold { request: id, verb }, command, move |store, admitted, command| {
+            let bus = bus.clone();
+            async move {
+                let Caller::Key(agent) = &admitted.caller else {
+                    return Err(Refusal::new(
+                        Code::SignatureRequired,
+                        "Only the agent that holds the claim may do this; sign with its key.",
+                    )
+                    .into());
+                };
+                if let HoldCommand::Complete(result) = &*command {
+                    check_result(&*store, agent, id, result).await?;
+                }
+                let request = store.hold(&admitted.record, id, agent, epoch, &command).await?;
+                bus.publish(Topic::Requests(request.app)).await;
+                Ok(request)
+            }
+        })
+        .await?;
+    Ok(respond::ok(incoming.id, &request))
+}
+
+/// A result must fit the schema its capability declares.
+async fn check_result(store: &dyn Store, agent: &AgentId, request: RequestId, result: &Value) -> Result<(), Refusal> {
+    // A claim that is lost, or an app that is gone, is the store's to refuse.
+    let Some(held) = store.held_request(agent, request).await? else { return Ok(()) };
+    let Some(app) = store.app_by_id(held.app).await? else { return Ok(()) };
+    match app.definition.capability(&held.capability) {
+        Some(capability) => check_schema(&capability.result, result, "result"),
+        // The release that declared it was replaced; what its holder worked on is still worth keeping.
+        None => Ok(()),
+    }
+}
+
+pub(super) async fn list(incoming: Incoming) -> Result<HttpResponse, ApiError> {
+    let fail = |refusal| incoming.fail(refusal);
+    let state = match incoming.param("state") {
+        None | Some("") => None,
+        Some(text) => Some(RequestState::parse(text).ok_or_else(|| {
+            fail(Refusal::new(
+                Code::InvalidParameter,
+                "state must be one of submitted, working, completed, failed, canceled.",
+            ))
+        })?),
+    };
+    let slug = incoming.param("app").unwrap_or_default();
+    let (store, gateway) = (&incoming.state.store, &incoming.state.gateway);
+    let requests: Vec<QueueRequest> = incoming
+        .read(Action::ListRequests, |admitted| async move {
+            let person = person(&admitted.caller)?;
+            let app = gateway.app(slug).await?.filter(|app| app.tenant == person.tenant).ok_or_else(no_app)?;
+            let requests = store.requests(app.id, state, LIST_LIMIT).await?;
+            let all = person.role >= Role::Editor;
+            Ok(requests.into_iter().filter(|request| all || request.requester == Some(person.user)).collect())
+        })
+        .await?;
+    Ok(respond::ok(incoming.id, &views::items(requests)))
+}
+
+fn no_app() -> Refusal {
+    Refusal::new(Code::UnknownApp, "Name the app in the query (`?app=<slug>`); there is none of that name here.")
+}
+
+pub(super) async fn view(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
+    let id: RequestId = path.parse().map_err(|_| incoming.fail(Refusal::not_found()))?;
+    let slug = incoming.param("app").unwrap_or_default();
+    let (store, gateway) = (&incoming.state.store, &incoming.state.gateway);
+    let request: QueueRequest = incoming
+        .read(Action::ViewRequest { request: id }, |admitted| async move {
+            let person = person(&admitted.caller)?;
+            let app = gateway.app(slug).await?.filter(|app| app.tenant == person.tenant).ok_or_else(no_app)?;
+            let request = store.request(app.id, id).await?;
+            let mine = |request: &QueueRequest| person.role >= Role::Editor || request.requester == Some(person.user);
+            request.filter(mine).ok_or_else(Refusal::not_found)
+        })
+        .await?;
+    Ok(respond::ok(incoming.id, &request))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cancel {
+    app: String,
+    #[serde(default)]
+    reason: String,
+}
+
+pub(super) async fn cancel(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
+    let id: RequestId = path.parse().map_err(|_| incoming.fail(Refusal::not_found()))?;
+    let body: Cancel = incoming.document()?;
+    let fail = |refusal| incoming.fail(refusal);
+    let app = incoming.state.gateway.app(&body.app).await.map_err(fail)?.ok_or_else(|| fail(no_app()))?;
+    let reason = match line(&body.reason, 2_000) {
+        reason if reason.is_empty() => "canceled".to_owned(),
+        reason => reason,
+    };
+    let bus = incoming.state.bus.clone();
+    let request: QueueRequest = incoming
+        .perform(Action::CancelRequest { request: id }, (app, reason), move |store, admitted, input| {
+            let bus = bus.clone();
+            async move {
+                let (app, reason) = &*input;
+                let person = person(&admitted.caller)?;
+                if app.tenant != person.tenant {
+                    return Err(no_app().into());
+                }
+                let mine = store.request(app.id, id).await?;
+                let mine = mine.filter(|request| person.role >= Role::Editor || request.requester == Some(person.user));
+                if mine.is_none() {
+                    return Err(Refusal::not_found().into());
+                }
+                let request = store.cancel(&admitted.record, app.id, id, reason).await?;
+                bus.publish(Topic::Requests(app.id)).await;
+                Ok(request)
+            }
+        })
+        .await?;
+    Ok(respond::ok(incoming.id, &request))
+}

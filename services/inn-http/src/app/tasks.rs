@@ -1,0 +1,185 @@
+//! Requests as the app's users see them: the task shape of A2App 0.1 (`reference` notes, C.1), served to every dialect.
+
+use std::sync::Arc;
+
+use actix_web::HttpResponse;
+use actix_web::web::Path;
+use inn_protocol::call::Action;
+use inn_protocol::caller::Caller;
+use inn_protocol::request::{NewRequest, QueueRequest, RequestState};
+use inn_protocol::{Code, Refusal, RequestId};
+use inn_rules::requests::check_schema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::error::ApiError;
+use crate::incoming::Incoming;
+use crate::rates::Class;
+use crate::respond;
+
+/// Open requests of one app, unless its manifest asks for fewer.
+const MAX_OPEN: u32 = 1_000;
+/// How often a page may ask how its request is doing, in milliseconds.
+const POLL_AFTER_MS: u32 = 2_000;
+const LIST_LIMIT: u32 = 200;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ask {
+    capability: String,
+    #[serde(default)]
+    payload: Value,
+}
+
+/// `POST /api/_a2app/tasks`
+pub(super) async fn ask(incoming: Incoming) -> Result<HttpResponse, ApiError> {
+    let fail = |refusal| incoming.fail(refusal);
+    incoming.rate(Class::Data)?;
+    let ask: Ask = incoming.document()?;
+    let call = incoming.call(Action::Ask { capability: ask.capability.clone() }, Value::Null);
+    let (store, bus) = (Arc::clone(&incoming.state.store), Arc::clone(&incoming.state.bus));
+    let id = RequestId::new();
+    let (capability, payload) = (Arc::new(ask.capability), Arc::new(ask.payload));
+    let asked = incoming.state.gateway.perform(call, move |admitted| {
+        let (store, bus) = (Arc::clone(&store), Arc::clone(&bus));
+        let (name, payload) = (Arc::clone(&capability), Arc::clone(&payload));
+        async move {
+            let app = Arc::clone(admitted.app()?);
+            let capability = app.definition.capability(&name).ok_or_else(Refusal::internal)?;
+            check_schema(&capability.input, &payload, "payload")?;
+            let request = NewRequest {
+                id,
+                capability: capability.name.clone(),
+                payload: (*payload).clone(),
+                requester: admitted.caller.user(),
+                requester_label: label(&admitted.caller),
+                lease_seconds: capability.lease_seconds,
+                attempts: capability.attempts,
+                max_open: app.definition.limits.max_open_requests.unwrap_or(MAX_OPEN).min(MAX_OPEN),
+            };
+            let asked = store.ask(&admitted.record, &app, &request).await?;
+            bus.publish(inn_ports::Topic::Requests(app.id)).await;
+            Ok(asked.request)
+        }
+    });
+    let request = asked.await.map_err(fail)?;
+    Ok(respond::created(incoming.id, &task(&request)))
+}
+
+/// `GET /api/_a2app/tasks[?status=]`
+pub(super) async fn list(incoming: Incoming) -> Result<HttpResponse, ApiError> {
+    let fail = |refusal| incoming.fail(refusal);
+    incoming.rate(Class::Data)?;
+    let state = match incoming.param("status") {
+        None | Some("") => None,
+        Some(text) => Some(RequestState::parse(text).ok_or_else(|| {
+            fail(Refusal::new(
+                Code::InvalidParameter,
+                "status must be one of submitted, working, completed, failed, canceled.",
+            ))
+        })?),
+    };
+    let store = &incoming.state.store;
+    let call = incoming.call(Action::ListRequests, Value::Null);
+    let read = incoming.state.gateway.read(call, |admitted| async move {
+        let app = admitted.app()?;
+        let requests = store.requests(app.id, state, LIST_LIMIT).await?;
+        Ok(requests.into_iter().filter(|request| may_see(&admitted.caller, request)).collect::<Vec<_>>())
+    });
+    let tasks: Vec<Value> = read.await.map_err(fail)?.iter().map(task).collect();
+    Ok(respond::ok(incoming.id, &json!({"a2app": true, "tasks": tasks, "pollAfterMs": POLL_AFTER_MS})))
+}
+
+/// `GET /api/_a2app/tasks/{id}`
+pub(super) async fn view(incoming: Incoming, path: Path<Ids>) -> Result<HttpResponse, ApiError> {
+    let fail = |refusal| incoming.fail(refusal);
+    incoming.rate(Class::Data)?;
+    let id = parse(&path).map_err(fail)?;
+    let store = &incoming.state.store;
+    let call = incoming.call(Action::ViewRequest { request: id }, Value::Null);
+    let read = incoming.state.gateway.read(call, |admitted| async move {
+        let app = admitted.app()?;
+        let request = store.request(app.id, id).await?;
+        request.filter(|request| may_see(&admitted.caller, request)).ok_or_else(missing)
+    });
+    let request = read.await.map_err(fail)?;
+    Ok(respond::ok(incoming.id, &task(&request)))
+}
+
+/// `POST /api/_a2app/tasks/{id}/cancel`
+pub(super) async fn cancel(incoming: Incoming, path: Path<Ids>) -> Result<HttpResponse, ApiError> {
+    let fail = |refusal| incoming.fail(refusal);
+    incoming.rate(Class::Data)?;
+    let id = parse(&path).map_err(fail)?;
+    let store = Arc::clone(&incoming.state.store);
+    let call = incoming.call(Action::CancelRequest { request: id }, Value::Null);
+    let canceled = incoming.state.gateway.perform(call, move |admitted| {
+        let store = Arc::clone(&store);
+        async move {
+            let app = admitted.app()?.id;
+            let request = store.request(app, id).await?.filter(|request| may_see(&admitted.caller, request));
+            if request.is_none() {
+                return Err(missing().into());
+            }
+            store.cancel(&admitted.record, app, id, "canceled by its requester").await
+        }
+    });
+    let request = canceled.await.map_err(fail)?;
+    Ok(respond::ok(incoming.id, &task(&request)))
+}
+
+/// `{id}` of the path (and `{slug}` on the platform's face).
+#[derive(Deserialize)]
+pub(super) struct Ids {
+    id: String,
+}
+
+fn parse(path: &Ids) -> Result<RequestId, Refusal> {
+    path.id.parse().map_err(|_| missing())
+}
+
+fn missing() -> Refusal {
+    Refusal::new(Code::NotFound, "There is no such request, or it is somebody else's.")
+}
+
+/// Members who may edit see all of the app's requests; others what they asked for themselves. On a loopback host whoever
+/// sits at the machine sees what was asked there.
+fn may_see(caller: &Caller, request: &QueueRequest) -> bool {
+    use inn_protocol::people::Role;
+    match caller {
+        Caller::Person(person) => person.role >= Role::Editor || request.requester == Some(person.user),
+        Caller::Visitor => true,
+        Caller::Agent(agent) => request.requester == Some(agent.user),
+        _ => false,
+    }
+}
+
+fn label(caller: &Caller) -> String {
+    match caller {
+        Caller::Person(person) => person.email.to_string(),
+        Caller::Visitor => "somebody at this machine".to_owned(),
+        other => other.kind().to_owned(),
+    }
+}
+
+fn task(request: &QueueRequest) -> Value {
+    let claim = request.holder.as_ref().map(
+        |holder| json!({"credentialId": holder, "principal": request.requester, "leaseUntil": request.lease_until}),
+    );
+    json!({
+        "a2app": true,
+        "id": request.id,
+        "app": request.app,
+        "event": null,
+        "status": request.state,
+        "request": {"capability": request.capability, "payload": request.payload},
+        "claim": claim,
+        "progress": request.progress,
+        "result": request.result,
+        "reason": request.reason,
+        "attempt": request.attempt,
+        "createdAt": request.created_at,
+        "updatedAt": request.updated_at,
+        "pollAfterMs": POLL_AFTER_MS,
+    })
+}

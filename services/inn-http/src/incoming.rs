@@ -1,0 +1,442 @@
+//! Reads an HTTP request: place, papers, body. What is refused here is refused before anything else looks.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix_web::http::Method;
+use actix_web::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, ORIGIN};
+use actix_web::web::{Bytes, BytesMut, Data};
+use actix_web::{FromRequest, HttpRequest, dev::Payload};
+use futures_util::StreamExt as _;
+use futures_util::future::LocalBoxFuture;
+use inn_actors::Admitted;
+use inn_grants::signature;
+use inn_ports::{Store, StoreResult};
+use inn_protocol::call::{Action, Call, Papers, Place, SignedPapers};
+use inn_protocol::{CallId, Code, Digest, Refusal};
+use inn_rules::describe::server_now;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::error::{ApiError, Shape};
+use crate::host;
+use crate::rates::Class;
+use crate::state::HttpState;
+
+/// An answer is worthless after this long.
+const DEADLINE: Duration = Duration::from_secs(30);
+/// Longest `Idempotency-Key` (A2App notes, B.9).
+const MAX_IDEMPOTENCY_KEY: usize = 200;
+/// Session tokens start with this; Biscuits never do.
+pub const SESSION_PREFIX: &str = "ses_";
+/// Cookie of a session. Behind TLS it carries the `__Host-` prefix, which binds it to this very origin.
+pub const COOKIE: &str = "inn-session";
+pub const HOST_COOKIE: &str = "__Host-inn-session";
+
+/// A route's own body limit, set with `app_data`.
+#[derive(Debug, Clone, Copy)]
+pub struct BodyLimit(pub usize);
+
+/// One HTTP request, read and sorted.
+pub struct Incoming {
+    pub state: Data<HttpState>,
+    pub id: CallId,
+    pub place: Place,
+    pub papers: Papers,
+    pub body: Bytes,
+    /// Query pairs, decoded, in order.
+    pub query: Vec<(String, String)>,
+    pub idempotency_key: Option<String>,
+    pub claimed_agent: Option<String>,
+    /// For rate limits of callers who have not shown papers.
+    pub client: String,
+    pub shape: Shape,
+}
+
+impl Incoming {
+    /// The call this HTTP request makes.
+    pub fn call(&self, action: Action, body: Value) -> Call {
+        Call {
+            id: self.id,
+            place: self.place.clone(),
+            action,
+            papers: self.papers.clone(),
+            body,
+            body_digest: Digest::of(&self.body),
+            idempotency_key: self.idempotency_key.clone(),
+            deadline: Instant::now() + DEADLINE,
+            claimed_agent: self.claimed_agent.clone(),
+        }
+    }
+
+    /// The body as JSON; an empty one is `{}`.
+    pub fn json(&self) -> Result<Value, ApiError> {
+        if self.body.is_empty() {
+            return Ok(Value::Object(serde_json::Map::new()));
+        }
+        serde_json::from_slice(&self.body).map_err(|error| {
+            self.fail(Refusal::new(
+                Code::InvalidBody,
+                format!("The body is not valid JSON (line {}, column {}).", error.line(), error.column()),
+            ))
+        })
+    }
+
+    /// The body as a typed document.
+    pub fn document<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
+        serde_json::from_value(self.json()?)
+            .map_err(|error| self.fail(Refusal::new(Code::InvalidBody, format!("The body does not fit: {error}."))))
+    }
+
+    /// First value of a query parameter.
+    pub fn param(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    pub fn fail(&self, refusal: Refusal) -> ApiError {
+        ApiError {
+            refusal: Box::new(refusal),
+            call: self.id,
+            help: self.state.config.platform("/help/"),
+            shape: self.shape,
+            server_now: server_now(self.state.gateway.clock().now()),
+        }
+    }
+
+    /// One call that changes nothing (see [`inn_actors::Gateway::read`]).
+    pub async fn read<T, F>(&self, action: Action, look: impl Fn(Arc<Admitted>) -> F) -> Result<T, ApiError>
+    where
+        F: Future<Output = Result<T, Refusal>>,
+    {
+        self.state.gateway.read(self.call(action, Value::Null), look).await.map_err(|refusal| self.fail(refusal))
+    }
+
+    /// One call whose effect commits itself with its entry (see [`inn_actors::Gateway::perform`]). `input` is shared by
+    /// the attempts, of which there is more than one only when rights moved on under the call.
+    pub async fn perform<T, I, F>(
+        &self,
+        action: Action,
+        input: I,
+        effect: impl Fn(Arc<dyn Store>, Arc<Admitted>, Arc<I>) -> F,
+    ) -> Result<T, ApiError>
+    where
+        T: Send + 'static,
+        F: Future<Output = StoreResult<T>> + Send + 'static,
+    {
+        let input = Arc::new(input);
+        let store = &self.state.store;
+        let call = self.call(action, Value::Null);
+        let effect = |admitted| effect(Arc::clone(store), admitted, Arc::clone(&input));
+        self.state.gateway.perform(call, effect).await.map_err(|refusal| self.fail(refusal))
+    }
+
+    /// [`Self::perform`] as a call of its own, when one HTTP request makes two: each has its own id and entry.
+    pub async fn perform_as_new<T, I, F>(
+        &self,
+        action: Action,
+        input: I,
+        effect: impl Fn(Arc<dyn Store>, Arc<Admitted>, Arc<I>) -> F,
+    ) -> Result<T, ApiError>
+    where
+        T: Send + 'static,
+        F: Future<Output = StoreResult<T>> + Send + 'static,
+    {
+        let input = Arc::new(input);
+        let store = &self.state.store;
+        let call = Call { id: CallId::new(), idempotency_key: None, ..self.call(action, Value::Null) };
+        let effect = |admitted| effect(Arc::clone(store), admitted, Arc::clone(&input));
+        self.state.gateway.perform(call, effect).await.map_err(|refusal| self.fail(refusal))
+    }
+
+    /// Counts the call against its class.
+    pub fn rate(&self, class: Class) -> Result<(), ApiError> {
+        let key = if class == Class::Auth { self.client.clone() } else { self.rate_key() };
+        self.state.rates.take(class, &key).map_err(|refusal| self.fail(refusal))
+    }
+
+    /// The app this HTTP request is for.
+    pub fn slug(&self) -> Result<&str, ApiError> {
+        match &self.place {
+            Place::App { slug, .. } => Ok(slug),
+            Place::Platform => Err(self.fail(Refusal::not_found())),
+        }
+    }
+
+    /// Who is counted for rate limits: the papers themselves, before anybody has looked them up.
+    pub fn rate_key(&self) -> String {
+        match &self.papers {
+            Papers::Signed(papers) => match signature::parse(&papers.signature_input, &papers.signature) {
+                Ok(parsed) => parsed.agent().to_string(),
+                Err(_) => self.client.clone(),
+            },
+            Papers::Bearer { token } | Papers::Session { token, .. } | Papers::Loopback { token } => {
+                Digest::of(token.as_bytes()).to_string()
+            }
+            Papers::None | Papers::Visitor => self.client.clone(),
+        }
+    }
+}
+
+impl FromRequest for Incoming {
+    type Error = ApiError;
+    type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        let payload = payload.take();
+        Box::pin(async move { read(&request, payload).await })
+    }
+}
+
+async fn read(request: &HttpRequest, payload: Payload) -> Result<Incoming, ApiError> {
+    let id = CallId::new();
+    let Some(state) = request.app_data::<Data<HttpState>>().cloned() else {
+        return Err(ApiError {
+            refusal: Box::new(Refusal::internal()),
+            call: id,
+            help: String::new(),
+            shape: Shape::Plain,
+            server_now: String::new(),
+        });
+    };
+    let path = request.path();
+    let shape = if path.contains("/api/collections/") { Shape::Records } else { Shape::Plain };
+    let mut incoming = Incoming {
+        id,
+        place: Place::Platform,
+        papers: Papers::None,
+        body: Bytes::new(),
+        query: Vec::new(),
+        idempotency_key: None,
+        claimed_agent: None,
+        client: request.peer_addr().map_or_else(String::new, |addr| addr.ip().to_string()),
+        shape,
+        state,
+    };
+    let result = fill(&mut incoming, request, payload).await;
+    match result {
+        Ok(()) => Ok(incoming),
+        Err(refusal) => Err(incoming.fail(refusal)),
+    }
+}
+
+async fn fill(incoming: &mut Incoming, request: &HttpRequest, payload: Payload) -> Result<(), Refusal> {
+    let state = incoming.state.clone();
+    let headers = request.headers();
+    let authority = header(headers, HOST.as_str())?.unwrap_or_else(|| request.connection_info().host().to_owned());
+    incoming.place = match host::place(&state.config, &authority) {
+        Some(Place::Platform) => match path_slug(request.path()) {
+            Some(slug) => Place::App { slug: slug.to_owned(), own_origin: false },
+            None => Place::Platform,
+        },
+        Some(place) => place,
+        None => {
+            return Err(Refusal::new(
+                Code::ForbiddenHost,
+                "This host name is not one of ours. Use the address the platform printed.",
+            ));
+        }
+    };
+    check_origin(incoming, request)?;
+    let limit = request.app_data::<BodyLimit>().map_or(state.config.max_body, |limit| limit.0);
+    incoming.body = body(request, payload, limit).await?;
+    incoming.query = url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
+    incoming.idempotency_key = header(headers, "idempotency-key")?;
+    if incoming.idempotency_key.as_ref().is_some_and(|key| key.is_empty() || key.len() > MAX_IDEMPOTENCY_KEY) {
+        return Err(Refusal::new(Code::InvalidParameter, "Idempotency-Key must have 1 to 200 characters."));
+    }
+    let claimed = header(headers, "x-a2app-agent")?.or(header(headers, "x-lui-agent")?);
+    incoming.claimed_agent = claimed.map(|name| name.chars().filter(|c| !c.is_control()).take(120).collect());
+    incoming.papers = papers(incoming, request, &authority)?;
+    Ok(())
+}
+
+/// `/apps/<slug>/…` on the platform's host is the app's face for programs.
+fn path_slug(path: &str) -> Option<&str> {
+    let slug = path.strip_prefix("/apps/")?.split('/').next()?;
+    host::is_slug(slug).then_some(slug)
+}
+
+fn header(headers: &HeaderMap, name: &str) -> Result<Option<String>, Refusal> {
+    let mut values = headers.get_all(name);
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(Refusal::new(
+            Code::InvalidParameter,
+            format!("The header {name} was sent twice; which one counts is not clear."),
+        ));
+    }
+    match value.to_str() {
+        Ok(text) => Ok(Some(text.trim().to_owned())),
+        Err(_) => Err(Refusal::new(Code::InvalidParameter, format!("The header {name} has characters outside ASCII."))),
+    }
+}
+
+/// Browsers send `Origin` with every write and every cross-origin read: a foreign one is refused, preflight included.
+fn check_origin(incoming: &Incoming, request: &HttpRequest) -> Result<(), Refusal> {
+    let Some(origin) = header(request.headers(), ORIGIN.as_str())? else { return Ok(()) };
+    if own_origins(incoming, request).contains(&origin) {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        Code::ForbiddenOrigin,
+        "This page comes from another origin and may not call here. Programs send no Origin header.",
+    ))
+}
+
+fn own_origins(incoming: &Incoming, request: &HttpRequest) -> Vec<String> {
+    let config = &incoming.state.config;
+    if let Place::App { slug, own_origin: true } = &incoming.place {
+        return vec![config.app_origin(slug)];
+    }
+    let mut origins = vec![config.platform_origin()];
+    if config.loopback {
+        // The host was checked already, so this is one of the platform's own loopback names.
+        origins.push(format!("{}://{}", config.platform_url.scheme(), request.connection_info().host()));
+    }
+    origins
+}
+
+async fn body(request: &HttpRequest, mut payload: Payload, limit: usize) -> Result<Bytes, Refusal> {
+    let too_large =
+        || Refusal::new(Code::TooLarge, format!("The body is larger than {limit} bytes; nothing was kept."));
+    if let Some(length) = header(request.headers(), "content-length")?
+        && length.parse::<usize>().is_ok_and(|length| length > limit)
+    {
+        return Err(too_large());
+    }
+    let mut bytes = BytesMut::new();
+    while let Some(chunk) = payload.next().await {
+        let chunk = chunk
+            .map_err(|_| Refusal::new(Code::InvalidBody, "The body ended before it was complete; nothing was kept."))?;
+        if bytes.len() + chunk.len() > limit {
+            return Err(too_large());
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes.freeze())
+}
+
+fn papers(incoming: &Incoming, request: &HttpRequest, authority: &str) -> Result<Papers, Refusal> {
+    let headers = request.headers();
+    let bearer = bearer(headers)?;
+    if let Some(signature_input) = header(headers, "signature-input")? {
+        return signed(incoming, request, authority, signature_input, bearer);
+    }
+    if let Some(token) = header(headers, "x-a2app-token")?.or(header(headers, "x-lui-token")?) {
+        return loopback(incoming, headers, token);
+    }
+    if let Some(token) = bearer {
+        return Ok(if token.starts_with(SESSION_PREFIX) {
+            Papers::Session { token, app_origin: false }
+        } else {
+            Papers::Bearer { token }
+        });
+    }
+    if let Some(token) = cookie(incoming, request)? {
+        let app_origin = matches!(incoming.place, Place::App { .. });
+        return Ok(Papers::Session { token, app_origin });
+    }
+    Ok(visitor(incoming, request))
+}
+
+fn bearer(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
+    let Some(value) = header(headers, AUTHORIZATION.as_str())? else { return Ok(None) };
+    let token = match value.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim().to_owned(),
+        // PocketBase clients send the bare token.
+        None => value,
+        Some(_) => {
+            return Err(Refusal::new(Code::Unauthenticated, "Authorization must be `Bearer <token>`."));
+        }
+    };
+    Ok(Some(token))
+}
+
+fn signed(
+    incoming: &Incoming,
+    request: &HttpRequest,
+    authority: &str,
+    signature_input: String,
+    token: Option<String>,
+) -> Result<Papers, Refusal> {
+    let headers = request.headers();
+    let signature = header(headers, "signature")?
+        .ok_or_else(|| Refusal::new(Code::InvalidSignature, "Signature-Input came without Signature."))?;
+    let content_digest = header(headers, "content-digest")?;
+    match &content_digest {
+        Some(digest) => signature::check_content_digest(digest, &incoming.body)?,
+        None if incoming.body.is_empty() => {}
+        None => {
+            return Err(Refusal::new(
+                Code::DigestMismatch,
+                "A signed HTTP request with a body needs Content-Digest (sha-256), covered by the signature.",
+            ));
+        }
+    }
+    let default_port = if incoming.state.config.platform_url.scheme() == "https" { 443 } else { 80 };
+    let query = request.uri().query().map_or_else(|| "?".to_owned(), |query| format!("?{query}"));
+    Ok(Papers::Signed(Box::new(SignedPapers {
+        method: request.method().as_str().to_owned(),
+        authority: signature::normalized_authority(authority, default_port).into_owned(),
+        path: request.uri().path().to_owned(),
+        query,
+        content_type: header(headers, CONTENT_TYPE.as_str())?,
+        content_digest,
+        idempotency_key: incoming.idempotency_key.clone(),
+        token_digest: header(headers, "innkeeper-token-digest")?,
+        delegation: header(headers, "innkeeper-delegation")?,
+        claim: header(headers, "innkeeper-claim")?,
+        signature_input,
+        signature,
+        token,
+        enrolling_key: None,
+    })))
+}
+
+/// The single-machine token (DESIGN section 5): not off loopback, not through a proxy, not from a browser's page.
+fn loopback(incoming: &Incoming, headers: &HeaderMap, token: String) -> Result<Papers, Refusal> {
+    let forwarded =
+        ["forwarded", "x-forwarded-for", "x-forwarded-host", "cf-ray", "cf-connecting-ip", "cf-visitor", "cdn-loop"];
+    if incoming.state.config.loopback && !forwarded.iter().any(|name| headers.contains_key(*name)) {
+        return Ok(Papers::Loopback { token });
+    }
+    Err(Refusal::new(
+        Code::AgentTokenRequired,
+        "Agent token files work only directly on the machine the host runs on. From elsewhere an agent signs its calls and shows a token.",
+    ))
+}
+
+fn cookie(incoming: &Incoming, request: &HttpRequest) -> Result<Option<String>, Refusal> {
+    if matches!(incoming.place, Place::App { own_origin: false, .. }) {
+        // The face for programs ignores cookies: nothing an app serves there may act as a person.
+        return Ok(None);
+    }
+    let secure = incoming.state.config.platform_url.scheme() == "https";
+    let Some(cookie) = request.cookie(if secure { HOST_COOKIE } else { COOKIE }) else { return Ok(None) };
+    // A cookie travels by itself, so a write must prove that its own page sent it.
+    if is_write(request.method()) && header(request.headers(), ORIGIN.as_str())?.is_none() {
+        return Err(Refusal::new(
+            Code::ForbiddenOrigin,
+            "A write with a session cookie must come from this origin's own page (an Origin header). Programs use `Authorization: Bearer`.",
+        ));
+    }
+    Ok(Some(cookie.value().to_owned()))
+}
+
+fn is_write(method: &Method) -> bool {
+    !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
+}
+
+/// Nothing to show: on loopback the app's own page counts as whoever sits at this machine, and so does a reading program.
+fn visitor(incoming: &Incoming, request: &HttpRequest) -> Papers {
+    if !incoming.state.config.loopback {
+        return Papers::None;
+    }
+    let from_own_page = request.headers().contains_key(ORIGIN);
+    match &incoming.place {
+        Place::App { own_origin: true, .. } if from_own_page || !is_write(request.method()) => Papers::Visitor,
+        Place::App { own_origin: false, .. } if !is_write(request.method()) => Papers::Visitor,
+        _ => Papers::None,
+    }
+}

@@ -1,0 +1,197 @@
+//! Settings: one struct a concern, one table for everything that can be said about each of them.
+//!
+//! A value comes from, each before the next: the default, the file (`--config`, `INN_CONFIG`), the environment, a flag.
+//! [`table::SETTINGS`] is the only list: file keys, variables, flags and the page `ops/guide/settings.md` follow it.
+
+mod flags;
+mod sources;
+mod table;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use url::Url;
+
+pub use flags::Flags;
+pub use sources::{SettingError, Sources};
+pub use table::{SETTINGS, Setting};
+
+/// Everything that can be set.
+#[derive(Clone)]
+pub struct Settings {
+    pub data: DataSettings,
+    pub http: ListenSettings,
+    pub people: PeopleSettings,
+    pub rates: RateSettings,
+    pub limits: LimitSettings,
+    pub database: DatabaseSettings,
+    pub redis: RedisSettings,
+    pub log: LogSettings,
+    pub telemetry: TelemetrySettings,
+}
+
+/// What lies on this machine's disk.
+#[derive(Clone)]
+pub struct DataSettings {
+    /// Keys, blobs, agent token files and the embedded database.
+    pub dir: PathBuf,
+    /// Platform keys made elsewhere; without it they are made in the data directory.
+    pub keys_dir: Option<PathBuf>,
+}
+
+impl DataSettings {
+    /// Where the platform keys lie.
+    pub fn keys(&self) -> PathBuf {
+        self.keys_dir.clone().unwrap_or_else(|| self.dir.join("keys"))
+    }
+
+    pub fn blobs(&self) -> PathBuf {
+        self.dir.join("blobs")
+    }
+
+    /// One agent token file an app, named by its slug.
+    pub fn tokens(&self) -> PathBuf {
+        self.dir.join("tokens")
+    }
+}
+
+/// The listener and what it puts up with.
+#[derive(Clone)]
+pub struct ListenSettings {
+    /// Port 0 takes any free one.
+    pub listen: SocketAddr,
+    /// Where people and agents reach the platform. On loopback it follows from the listener.
+    pub public_url: Option<Url>,
+    /// Apps live one label below this.
+    pub apps_domain: Option<String>,
+    /// Threads that serve HTTP; 0 is one a core.
+    pub workers: usize,
+    /// Connections one worker keeps open at a time.
+    pub max_connections: usize,
+    /// From the first byte of a request to the end of its headers.
+    pub request_timeout: Duration,
+    /// An idle connection is closed after this long.
+    pub keep_alive: Duration,
+    pub max_body: usize,
+    pub max_bundle: usize,
+    /// How long calls under way may take to end when the platform stops.
+    pub shutdown: Duration,
+    /// Threads of the runtime that owns the connections to the database, Redis and others.
+    pub io_threads: usize,
+}
+
+#[derive(Clone)]
+pub struct PeopleSettings {
+    pub session_hours: i64,
+    /// Lifetime of an agent's token.
+    pub token_minutes: i64,
+}
+
+/// Calls a minute and caller; 0 is no limit.
+#[derive(Clone)]
+pub struct RateSettings {
+    pub auth: u32,
+    pub data: u32,
+    pub operations: u32,
+    pub queue: u32,
+}
+
+/// Calls under way at one time on this node.
+#[derive(Clone)]
+pub struct LimitSettings {
+    pub node: usize,
+    pub tenant: usize,
+    pub app: usize,
+    /// Threads that app actors are spread over.
+    pub app_threads: usize,
+}
+
+#[derive(Clone)]
+pub struct DatabaseSettings {
+    /// Secret: may hold a password. `inn up` runs a database of its own and takes none.
+    pub url: Option<String>,
+    pub pool_size: usize,
+    pub acquire_timeout: Duration,
+    pub statement_timeout: Duration,
+    pub synchronous_commit: bool,
+}
+
+#[derive(Clone)]
+pub struct RedisSettings {
+    /// Secret: may hold a password.
+    pub url: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    Human,
+    Json,
+}
+
+#[derive(Clone)]
+pub struct LogSettings {
+    /// `tracing-subscriber` directives.
+    pub filter: String,
+    pub format: LogFormat,
+}
+
+#[derive(Clone)]
+pub struct TelemetrySettings {
+    /// OTLP over HTTP; traces go to `<endpoint>/v1/traces`. Without it none are made.
+    pub otlp_endpoint: Option<Url>,
+}
+
+const MIB: usize = 1024 * 1024;
+
+impl Default for Settings {
+    fn default() -> Self {
+        let rates = inn_http::rates::RateLimits::default();
+        let limits = inn_actors::AdmissionLimits::default();
+        Self {
+            data: DataSettings { dir: PathBuf::from("./.inn"), keys_dir: None },
+            http: ListenSettings {
+                listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8090),
+                public_url: None,
+                apps_domain: None,
+                workers: 0,
+                max_connections: 4096,
+                request_timeout: Duration::from_secs(10),
+                keep_alive: Duration::from_secs(30),
+                max_body: 2 * MIB,
+                max_bundle: 64 * MIB,
+                shutdown: Duration::from_secs(10),
+                io_threads: 2,
+            },
+            people: PeopleSettings { session_hours: 12, token_minutes: 15 },
+            rates: RateSettings {
+                auth: rates.auth,
+                data: rates.data,
+                operations: rates.operations,
+                queue: rates.queue,
+            },
+            limits: LimitSettings { node: limits.node, tenant: limits.tenant, app: limits.app, app_threads: 2 },
+            database: DatabaseSettings {
+                url: None,
+                pool_size: 16,
+                acquire_timeout: Duration::from_secs(5),
+                statement_timeout: Duration::from_secs(30),
+                synchronous_commit: true,
+            },
+            redis: RedisSettings { url: None },
+            log: LogSettings { filter: "info".to_owned(), format: LogFormat::Human },
+            telemetry: TelemetrySettings { otlp_endpoint: None },
+        }
+    }
+}
+
+/// Key by key, secrets hidden.
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(SETTINGS.iter().map(|setting| (setting.key, setting.show(self)))).finish()
+    }
+}

@@ -1,0 +1,143 @@
+//! The one list of settings.
+
+use super::Settings;
+use super::value::{self, Show};
+
+/// One setting: its three names, what it means, how it is read and shown.
+pub struct Setting {
+    /// In the file: table and key, `http.listen`.
+    pub key: &'static str,
+    /// Environment variable.
+    pub env: &'static str,
+    /// Flag, without its dashes.
+    pub flag: &'static str,
+    /// What stands for the value in help texts.
+    pub value: &'static str,
+    /// One sentence.
+    pub help: &'static str,
+    /// May hold a password: never shown, never repeated in an error.
+    pub secret: bool,
+    set: fn(&mut Settings, &str) -> Result<(), String>,
+    get: fn(&Settings) -> String,
+}
+
+impl Setting {
+    /// Reads the value from text. The error says what was expected and repeats nothing.
+    pub fn set(&self, settings: &mut Settings, text: &str) -> Result<(), String> {
+        (self.set)(settings, text)
+    }
+
+    /// The value as it would be written in a file, empty when it is not set; `(hidden)` for a secret that is.
+    pub fn show(&self, settings: &Settings) -> String {
+        let shown = (self.get)(settings);
+        if self.secret && !shown.is_empty() { "(hidden)".to_owned() } else { shown }
+    }
+
+    pub fn find(key: &str) -> Option<&'static Self> {
+        SETTINGS.iter().find(|setting| setting.key == key)
+    }
+}
+
+macro_rules! settings {
+    (@secret) => { false };
+    (@secret secret) => { true };
+    ($($key:literal $env:literal $flag:literal $value:literal $($secret:ident)? =>
+       $group:ident.$field:ident, $parse:expr, $help:literal;)*) => {
+        /// Every setting, in the order of the guide.
+        pub static SETTINGS: &[Setting] = &[$(Setting {
+            key: $key,
+            env: $env,
+            flag: $flag,
+            value: $value,
+            help: $help,
+            secret: settings!(@secret $($secret)?),
+            set: |settings, text| {
+                let parsed: Result<_, String> = ($parse)(text);
+                settings.$group.$field = parsed?;
+                Ok(())
+            },
+            get: |settings| settings.$group.$field.show(),
+        }),*];
+    };
+}
+
+settings! {
+    "data.dir" "INN_DATA" "data" "DIR" =>
+        data.dir, value::path, "Directory for keys, blobs, agent token files and the embedded database.";
+    "data.keys-dir" "INN_KEYS_DIR" "keys-dir" "DIR" =>
+        data.keys_dir, |text| value::path(text).map(Some),
+        "Directory with the platform's keys, when they are not made and kept below the data directory. Nothing is ever written there.";
+
+    "http.listen" "INN_LISTEN" "listen" "ADDR:PORT" =>
+        http.listen, value::address, "Address and port to listen on; port 0 takes any free one.";
+    "http.public-url" "INN_PUBLIC_URL" "public-url" "URL" =>
+        http.public_url, |text| value::origin(text).map(Some),
+        "Where people and agents reach the platform. Needed off loopback; on loopback it is http://localhost and the port.";
+    "http.apps-domain" "INN_APPS_DOMAIN" "apps-domain" "DOMAIN" =>
+        http.apps_domain, |text| value::domain(text).map(Some),
+        "Apps answer one label below this domain. On loopback it is the host of the platform's URL, elsewhere `apps.` before it; a registrable domain of its own is safer.";
+    "http.workers" "INN_WORKERS" "workers" "COUNT" =>
+        http.workers, |text| value::whole(text, 0, 256), "Threads that serve HTTP; 0 is one a core.";
+    "http.max-connections" "INN_MAX_CONNECTIONS" "max-connections" "COUNT" =>
+        http.max_connections, |text| value::whole(text, 1, 1_000_000), "Connections that one worker keeps open at a time.";
+    "http.request-timeout-seconds" "INN_REQUEST_TIMEOUT_SECONDS" "request-timeout-seconds" "SECONDS" =>
+        http.request_timeout, |text| value::seconds(text, 1, 300), "How long a client may take to send the headers of a request.";
+    "http.keep-alive-seconds" "INN_KEEP_ALIVE_SECONDS" "keep-alive-seconds" "SECONDS" =>
+        http.keep_alive, |text| value::seconds(text, 1, 3600), "An idle connection is closed after this long.";
+    "http.max-body-bytes" "INN_MAX_BODY_BYTES" "max-body-bytes" "BYTES" =>
+        http.max_body, |text| value::whole(text, 1024, 1 << 30), "Largest body of a request, except a bundle.";
+    "http.max-bundle-bytes" "INN_MAX_BUNDLE_BYTES" "max-bundle-bytes" "BYTES" =>
+        http.max_bundle, |text| value::whole(text, 1024, 64 << 20), "Largest bundle.";
+    "http.shutdown-seconds" "INN_SHUTDOWN_SECONDS" "shutdown-seconds" "SECONDS" =>
+        http.shutdown, |text| value::seconds(text, 0, 300), "How long calls under way may take to end when the platform stops.";
+    "http.io-threads" "INN_IO_THREADS" "io-threads" "COUNT" =>
+        http.io_threads, |text| value::whole(text, 1, 64), "Threads that own the connections to the database and to Redis.";
+
+    "people.session-hours" "INN_SESSION_HOURS" "session-hours" "HOURS" =>
+        people.session_hours, |text| value::whole(text, 1, 24 * 90), "A person stays signed in for this long.";
+    "people.token-minutes" "INN_TOKEN_MINUTES" "token-minutes" "MINUTES" =>
+        people.token_minutes, |text| value::whole(text, 1, 60), "Lifetime of an agent's token.";
+
+    "rates.auth" "INN_RATE_AUTH" "rate-auth" "COUNT" =>
+        rates.auth, |text| value::whole(text, 0, 1_000_000), "Attempts with a password or code a minute and client address; 0 is no limit.";
+    "rates.data" "INN_RATE_DATA" "rate-data" "COUNT" =>
+        rates.data, |text| value::whole(text, 0, 10_000_000), "Calls on records, describe and tasks a minute and caller; 0 is no limit.";
+    "rates.operations" "INN_RATE_OPERATIONS" "rate-operations" "COUNT" =>
+        rates.operations, |text| value::whole(text, 0, 10_000_000), "Operations a minute and caller; 0 is no limit.";
+    "rates.queue" "INN_RATE_QUEUE" "rate-queue" "COUNT" =>
+        rates.queue, |text| value::whole(text, 0, 10_000_000), "Claims and what is done with them, a minute and agent; 0 is no limit.";
+
+    "limits.node" "INN_LIMIT_NODE" "limit-node" "COUNT" =>
+        limits.node, |text| value::whole(text, 1, 100_000), "Calls under way at one time on this node.";
+    "limits.tenant" "INN_LIMIT_TENANT" "limit-tenant" "COUNT" =>
+        limits.tenant, |text| value::whole(text, 1, 100_000), "Calls under way at one time of one tenant on this node.";
+    "limits.app" "INN_LIMIT_APP" "limit-app" "COUNT" =>
+        limits.app, |text| value::whole(text, 1, 256), "Calls under way at one time of one app on this node.";
+    "limits.app-threads" "INN_APP_THREADS" "app-threads" "COUNT" =>
+        limits.app_threads, |text| value::whole(text, 1, 64), "Threads that app actors are spread over.";
+
+    "database.url" "DATABASE_URL" "database-url" "URL" secret =>
+        database.url, |text| value::database(text).map(Some),
+        "PostgreSQL of `inn serve`, `inn migrate` and `inn doctor`; `inn up` runs one of its own.";
+    "database.pool-size" "INN_POOL_SIZE" "pool-size" "COUNT" =>
+        database.pool_size, |text| value::whole(text, 2, 1000), "Connections to the database at most.";
+    "database.acquire-timeout-seconds" "INN_ACQUIRE_TIMEOUT_SECONDS" "acquire-timeout-seconds" "SECONDS" =>
+        database.acquire_timeout, |text| value::seconds(text, 1, 60), "How long a call waits for a connection before it is refused.";
+    "database.statement-timeout-seconds" "INN_STATEMENT_TIMEOUT_SECONDS" "statement-timeout-seconds" "SECONDS" =>
+        database.statement_timeout, |text| value::seconds(text, 1, 600), "The database ends a statement after this long.";
+    "database.synchronous-commit" "INN_SYNCHRONOUS_COMMIT" "synchronous-commit" "BOOL" =>
+        database.synchronous_commit, value::truth,
+        "`false` answers before a commit is on disk: faster, and a crash of the machine loses the last fraction of a second.";
+
+    "redis.url" "REDIS_URL" "redis-url" "URL" secret =>
+        redis.url, |text| value::redis(text).map(Some),
+        "Redis that wakes the other nodes. Not needed by one node; without it several nodes are slower and still right.";
+
+    "log.filter" "INN_LOG" "log" "LEVELS" =>
+        log.filter, value::directives, "What is logged: error, warn, info, debug or trace, also by module.";
+    "log.format" "INN_LOG_FORMAT" "log-format" "FORMAT" =>
+        log.format, value::format, "human or json, one line an event, on standard error.";
+    "telemetry.otlp-endpoint" "OTEL_EXPORTER_OTLP_ENDPOINT" "otlp-endpoint" "URL" =>
+        telemetry.otlp_endpoint, |text| value::endpoint(text).map(Some),
+        "Traces are sent to this OpenTelemetry collector, over HTTP.";
+}

@@ -1,0 +1,25 @@
+//! The server and command line of Innkeeper: the only crate that sees both the inside and the adapters.
+//!
+//! [`Platform::start`] runs a whole platform, or one node of it, inside a process; the binary `inn` is a thin shell over
+//! [`cli::main`].
+
+mod address;
+mod calls;
+pub mod cli;
+pub mod config;
+pub mod doctor;
+pub mod keys;
+mod loops;
+pub mod migrate;
+mod platform;
+pub mod serve;
+mod signals;
+pub mod telemetry;
+mod tls;
+mod tokens;
+pub mod up;
+mod vitals;
+
+pub use config::Settings;
+pub use platform::{AppFacts, Facts, Platform, Role, Welcome};
+pub use up::UpOptions;

@@ -1,0 +1,193 @@
+//! Everything below the HTTP edge, in the order it depends on each other.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use inn_embedded::EmbeddedPostgres;
+use inn_grants::token::RootKeys;
+use inn_ports::{Apps as _, Bus, Register as _};
+use inn_protocol::TenantId;
+use inn_store::{DatabaseClock, PgStore, StoreConfig};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use super::{Role, Welcome};
+use crate::address::Addresses;
+use crate::config::{DataSettings, SettingError, Settings};
+use crate::keys::{KeyRing, Origin};
+use crate::tokens::{AgentTokens, Rule};
+use crate::up;
+use crate::up::home::Home;
+
+pub(super) struct Parts {
+    pub(super) listener: TcpListener,
+    pub(super) addresses: Addresses,
+    pub(super) store: PgStore,
+    pub(super) clock: DatabaseClock,
+    pub(super) bus: Arc<dyn Bus>,
+    pub(super) root: Arc<RootKeys>,
+    pub(super) published: Value,
+    /// Agent token files, on loopback.
+    pub(super) tokens: Option<AgentTokens>,
+    pub(super) database_url: String,
+    pub(super) postgres_pid: Option<u32>,
+    pub(super) owner: Option<String>,
+    pub(super) welcome: Welcome,
+    /// Held as long as the platform runs.
+    _lock: Option<up::lock::DataLock>,
+}
+
+impl Parts {
+    /// `database` receives the embedded server as soon as it runs, so that it is stopped after everything else whatever
+    /// goes wrong here.
+    pub(super) fn assemble(
+        settings: &Settings,
+        role: &Role,
+        io: &Runtime,
+        database: &mut Option<EmbeddedPostgres>,
+    ) -> anyhow::Result<Self> {
+        let listener = listen(settings)?;
+        let addresses = Addresses::of(settings, listener.local_addr()?)?;
+        up::home::prepare_dir(&settings.data.dir)?;
+        let lock = match role {
+            Role::Up(_) => Some(up::lock::DataLock::take(&settings.data.dir)?),
+            Role::Serve { .. } => None,
+        };
+        let keys = Arc::new(open_keys(&settings.data)?);
+        let (database_url, migrate) = match role {
+            Role::Up(_) => (up::database::start(settings, database)?, true),
+            Role::Serve { migrate } => (given_database(settings)?, *migrate),
+        };
+        io.block_on(schema(&database_url, migrate))?;
+        let store = io.block_on(PgStore::connect(store_config(settings, &database_url, io, &keys)))?;
+        let clock = DatabaseClock::default();
+        let offset = io.block_on(clock.measure(&store)).map_err(unreadable)?;
+        tracing::debug!(milliseconds = offset.num_milliseconds(), "database time minus this node's");
+        io.block_on(same_keys(&store, &keys, &settings.data))?;
+        let bus = inn_bus::connect(settings.redis.url.as_deref(), io.handle())?;
+        let (root, published) = (Arc::new(keys.root()?), keys.published());
+        // Only a platform that owns its database may give out a token file anew.
+        let rule = if matches!(role, Role::Up(_)) { Rule::Owner } else { Rule::Guest };
+        let tokens = addresses.loopback.then(|| AgentTokens::new(settings.data.tokens(), rule));
+        let mut parts = Self {
+            postgres_pid: database.as_ref().map(EmbeddedPostgres::pid),
+            owner: None,
+            welcome: Welcome::default(),
+            _lock: lock,
+            listener,
+            addresses,
+            store,
+            clock,
+            bus,
+            root,
+            published,
+            tokens,
+            database_url,
+        };
+        if let Role::Up(options) = role {
+            let home = io.block_on(Home::open(&parts.store, &settings.data.dir, options))?;
+            if options.demo {
+                io.block_on(up::demo::install(&parts.store, &settings.data.dir, home.tenant))?;
+            }
+            parts.welcome = Welcome { password: home.new_password.clone(), link: None };
+            parts.welcome.link = io.block_on(home.link(&parts.store, &parts.addresses, settings.people.session_hours));
+            parts.owner = Some(home.owner);
+        }
+        if let Some(tokens) = &parts.tokens {
+            io.block_on(tokens.ensure(&parts.store, true)).map_err(unreadable)?;
+        }
+        Ok(parts)
+    }
+}
+
+/// Early, so that a port in use is told before anything else is touched. Callers wait in its queue meanwhile.
+fn listen(settings: &Settings) -> anyhow::Result<TcpListener> {
+    let address = settings.http.listen;
+    TcpListener::bind(address).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            anyhow::anyhow!("{address} is in use by another program: stop it, or choose another with --listen (port 0 takes any free one)")
+        }
+        std::io::ErrorKind::PermissionDenied => {
+            anyhow::anyhow!("this user may not listen on {address}: choose a port above 1023 with --listen")
+        }
+        _ => anyhow::Error::new(error).context(format!("cannot listen on {address} (--listen)")),
+    })
+}
+
+pub(crate) fn open_keys(data: &DataSettings) -> anyhow::Result<KeyRing> {
+    let origin = if data.keys_dir.is_some() { Origin::Given } else { Origin::Made };
+    Ok(KeyRing::open(&data.keys(), origin)?)
+}
+
+fn given_database(settings: &Settings) -> Result<String, SettingError> {
+    settings.database.url.clone().ok_or_else(|| {
+        let what = "DATABASE_URL is missing: `inn serve` needs the address of a PostgreSQL database. To run one on this machine use `inn up`";
+        SettingError(what.to_owned())
+    })
+}
+
+async fn schema(url: &str, migrate: bool) -> anyhow::Result<()> {
+    if migrate {
+        let applied = inn_store::migrate(url).await?;
+        if !applied.is_empty() {
+            tracing::info!(?applied, "the database was brought up to date");
+        }
+        return Ok(());
+    }
+    let pending = inn_store::pending(url).await?;
+    if pending.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "the database is behind this version of inn; {} to apply: {}. Run `inn migrate`, or start with --migrate",
+        pending.len(),
+        pending.join(", ")
+    )
+}
+
+fn store_config(settings: &Settings, url: &str, io: &Runtime, keys: &Arc<KeyRing>) -> StoreConfig {
+    let signer: Arc<dyn inn_store::HeadSigner> = Arc::<KeyRing>::clone(keys);
+    let mut config = StoreConfig::new(url, io.handle().clone(), settings.data.blobs(), signer);
+    config.pool_size = settings.database.pool_size;
+    config.acquire_timeout = settings.database.acquire_timeout;
+    config.statement_timeout = settings.database.statement_timeout;
+    config.synchronous_commit = settings.database.synchronous_commit;
+    config
+}
+
+/// A node with other keys than its fellows would refuse their tokens and doubt their heads.
+async fn same_keys(store: &PgStore, keys: &KeyRing, data: &DataSettings) -> anyhow::Result<()> {
+    let apps = store.all_apps().await.map_err(unreadable)?;
+    let tenants = apps.iter().map(|app| app.tenant).chain([TenantId::PLATFORM]);
+    for tenant in tenants.collect::<std::collections::BTreeSet<_>>() {
+        let head = store.head(tenant).await.map_err(unreadable)?;
+        if let Some(head) = head.filter(|head| !keys.knows_register_key(&head.key)) {
+            bail!(
+                "the register of this database was signed with a key ({}) that is not in {}: every node needs the same keys. \
+                 Copy the key directory of the node that was here first, or point INN_KEYS_DIR to it",
+                head.key,
+                data.keys().display()
+            );
+        }
+    }
+    Ok(())
+}
+
+fn unreadable(error: inn_ports::StoreError) -> anyhow::Error {
+    anyhow::Error::new(inn_protocol::Refusal::from(error))
+        .context("the database could not be read at start; the log says why")
+}
+
+/// Keeps a path in messages.
+pub(crate) fn at(path: &std::path::Path) -> String {
+    path.display().to_string()
+}
+
+pub(crate) fn read_optional(path: &std::path::Path) -> anyhow::Result<Option<String>> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| at(path)),
+    }
+}

@@ -1,0 +1,240 @@
+//! Deleting a record that others may refer to. PocketBase's rules (reference notes, section D): a referrer whose
+//! relation cascades and comes out empty is deleted as well, a required one that comes out empty refuses the whole
+//! delete, every other one loses the reference.
+//!
+//! The record goes first, then its referrers are looked for in a new statement: a writer that referenced it before
+//! holds it `FOR KEY SHARE`, so its row is there to be found; one that comes later finds the record gone.
+
+use std::fmt::Write as _;
+
+use deadpool_postgres::Transaction;
+use inn_ports::{Plan, StoreResult};
+use inn_protocol::model::{Collection, CollectionKind, Field, FieldKind, Model};
+use inn_protocol::plan::Committed;
+use inn_protocol::{AppId, Code, Refusal, TenantId};
+use serde_json::json;
+use tokio_postgres::types::{ToSql, Type};
+
+use super::text::{self, Shown};
+use super::{Kept, refusal, shape_text};
+use crate::PgStore;
+use crate::columns::{self, SqlValue, ident, literal};
+use crate::error::broken;
+use crate::filter_sql::SqlParams;
+use crate::step::Said;
+
+/// Records one delete may change or take along. More is a job, not a call.
+const MOST: usize = 10_000;
+
+pub(super) fn has_referrers(model: &Model, collection: &Collection) -> bool {
+    referrers(model, collection).next().is_some()
+}
+
+/// Relation fields that point to the collection, with the collections they are in.
+fn referrers<'m>(model: &'m Model, collection: &'m Collection) -> impl Iterator<Item = (&'m Collection, &'m Field)> {
+    model.collections.iter().filter(|other| other.kind != CollectionKind::View).flat_map(move |other| {
+        text::relations(model, other)
+            .filter(move |(_, target)| target.is_some_and(|target| target.id == collection.id))
+            .map(move |(field, _)| (other, field))
+    })
+}
+
+pub(super) async fn delete(store: &PgStore, plan: &Plan, collection: &Collection) -> StoreResult<Committed> {
+    let mut client = store.client().await?;
+    let step = store.begin_for(&mut client, &plan.record, Some(&plan.write.id)).await?;
+    let deleted = match take(step.tx(), plan, collection).await {
+        Ok(Some(deleted)) => deleted,
+        Ok(None) => return Err(step.refuse(Refusal::not_found()).await),
+        Err(error) => {
+            step.abandon().await;
+            return Err(error);
+        }
+    };
+    let sweep =
+        Sweep { tx: step.tx(), model: &plan.app.definition.model, app: plan.app.id, tenant: plan.record.draft.tenant };
+    match sweep.run(collection, &plan.write.id).await {
+        Ok(Swept::Done) => {}
+        Ok(Swept::Refused(refusal)) => return Err(step.refuse(refusal).await),
+        Err(error) => {
+            step.abandon().await;
+            return Err(error);
+        }
+    }
+    let body = json!({"entity": collection.name, "id": plan.write.id, "verb": "delete", "call": plan.record.draft.call.uuid()});
+    step.outbox("records", plan.record.draft.app, body).await?;
+    let shape = shape_text(&plan.write.sentence)?;
+    let said = Said {
+        sentence: None,
+        shape: Some(&shape),
+        row: &deleted.row,
+        labels: deleted.labels.as_deref(),
+        entity: Some(&collection.name),
+        record: Some(&plan.write.id),
+        verb: Some(plan.write.verb.as_str()),
+    };
+    let at = step.finish(&said).await?;
+    Kept { row: &deleted.row, hidden: deleted.hidden.as_deref(), labels: deleted.labels.as_deref(), at }
+        .answer(plan, collection)
+}
+
+/// The record as it was.
+struct Deleted {
+    row: String,
+    hidden: Option<String>,
+    labels: Option<String>,
+}
+
+async fn take(tx: &Transaction<'_>, plan: &Plan, collection: &Collection) -> StoreResult<Option<Deleted>> {
+    let mut params = SqlParams::starting_at(2);
+    let condition = text::condition(plan, &mut params);
+    let table = columns::table(plan.app.id, collection);
+    let Shown { row, hidden, labels } = Shown::of(plan, collection);
+    let text = format!(
+        "WITH gone AS (DELETE FROM {table} AS t WHERE t.id = $1 AND {condition} RETURNING t.*) SELECT {row}, {hidden}, {labels} FROM gone s"
+    );
+    let types: Vec<Type> = std::iter::once(Type::TEXT).chain(params.values().iter().map(SqlValue::pg_type)).collect();
+    let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&plan.write.id];
+    parameters.extend(params.refs());
+    let statement = tx.prepare_typed_cached(&text, &types).await.map_err(refusal::moved("delete"))?;
+    let row = tx.query_opt(&statement, &parameters).await.map_err(refusal::moved("delete"))?;
+    let read = |row: tokio_postgres::Row| {
+        Ok(Deleted { row: row.try_get(0)?, hidden: row.try_get(1)?, labels: row.try_get(2)? })
+    };
+    row.map(read).transpose().map_err(broken("deleted row"))
+}
+
+enum Swept {
+    Done,
+    Refused(Refusal),
+}
+
+struct Sweep<'t> {
+    tx: &'t Transaction<'t>,
+    model: &'t Model,
+    app: AppId,
+    tenant: TenantId,
+}
+
+impl Sweep<'_> {
+    async fn run(&self, collection: &Collection, id: &str) -> StoreResult<Swept> {
+        let mut work = vec![(collection, vec![id.to_owned()])];
+        let mut touched = 0;
+        while let Some((gone_from, ids)) = work.pop() {
+            let mut referrers: Vec<_> = referrers(self.model, gone_from).collect();
+            referrers.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+            for (other, field) in referrers {
+                let cascades = matches!(field.kind, FieldKind::Relation { cascade_delete: true, .. });
+                let emptied = Self::emptied(field);
+                if cascades {
+                    let deleted = self
+                        .change(
+                            other,
+                            "delete",
+                            &format!("DELETE FROM {} AS t WHERE {emptied}", self.table(other)),
+                            &ids,
+                        )
+                        .await?;
+                    touched += deleted.len();
+                    if !deleted.is_empty() {
+                        work.push((other, deleted));
+                    }
+                } else if field.required && self.exists(other, &emptied, &ids).await? {
+                    return Ok(Swept::Refused(required(other, field)));
+                }
+                // A cascading single reference has nothing left to shorten.
+                if !cascades || field.is_multiple() {
+                    touched += self.change(other, "update", &self.shorten(other, field), &ids).await?.len();
+                }
+                if touched > MOST {
+                    return Ok(Swept::Refused(too_many()));
+                }
+            }
+        }
+        Ok(Swept::Done)
+    }
+
+    fn table(&self, collection: &Collection) -> String {
+        columns::table(self.app, collection)
+    }
+
+    /// Rows `t` whose reference comes out empty without the ids in `$1`.
+    fn emptied(field: &Field) -> String {
+        let column = ident(&field.name);
+        if field.is_multiple() {
+            format!("t.{column} && $1 AND t.{column} <@ $1")
+        } else {
+            format!("t.{column} = ANY ($1)")
+        }
+    }
+
+    fn shorten(&self, collection: &Collection, field: &Field) -> String {
+        let column = ident(&field.name);
+        let (value, condition) = if field.is_multiple() {
+            (
+                format!(
+                    "ARRAY(SELECT u.v FROM unnest(t.{column}) WITH ORDINALITY AS u (v, n) WHERE NOT u.v = ANY ($1) ORDER BY u.n)"
+                ),
+                format!("t.{column} && $1"),
+            )
+        } else {
+            ("''".to_owned(), format!("t.{column} = ANY ($1)"))
+        };
+        let mut sets = format!("{column} = {value}");
+        for autodate in
+            collection.fields.iter().filter(|f| matches!(f.kind, FieldKind::Autodate { on_update: true, .. }))
+        {
+            let _ = write!(sets, ", {} = {}", ident(&autodate.name), text::NOW);
+        }
+        format!(
+            "UPDATE {} AS t SET {sets} FROM (SELECT clock_timestamp() AS at) AS moment WHERE {condition}",
+            self.table(collection)
+        )
+    }
+
+    /// Runs one change of referrers and puts an event for each into the outbox. Answers their ids.
+    async fn change(
+        &self,
+        collection: &Collection,
+        verb: &str,
+        change: &str,
+        ids: &[String],
+    ) -> StoreResult<Vec<String>> {
+        let (entity, verb) = (literal(&collection.name), literal(verb));
+        let text = format!(
+            "WITH changed AS ({change} RETURNING t.id),
+             event AS (
+                INSERT INTO inn.outbox (tenant, app, topic, body)
+                SELECT $2, $3, 'records', json_build_object('entity', {entity}, 'id', id, 'verb', {verb}) FROM changed
+             )
+             SELECT id FROM changed"
+        );
+        let types = [Type::TEXT_ARRAY, Type::UUID, Type::UUID];
+        let statement = self.tx.prepare_typed_cached(&text, &types).await.map_err(refusal::moved("referrers"))?;
+        let parameters: [&(dyn ToSql + Sync); 3] = [&ids, &self.tenant.uuid(), &self.app.uuid()];
+        let rows = self.tx.query(&statement, &parameters).await.map_err(refusal::moved("referrers"))?;
+        rows.iter().map(|row| row.try_get(0).map_err(broken("referrers"))).collect()
+    }
+
+    async fn exists(&self, collection: &Collection, condition: &str, ids: &[String]) -> StoreResult<bool> {
+        let text = format!("SELECT EXISTS (SELECT FROM {} AS t WHERE {condition})", self.table(collection));
+        let statement =
+            self.tx.prepare_typed_cached(&text, &[Type::TEXT_ARRAY]).await.map_err(refusal::moved("referrers"))?;
+        let row = self.tx.query_one(&statement, &[&ids]).await.map_err(refusal::moved("referrers"))?;
+        row.try_get(0).map_err(broken("referrers"))
+    }
+}
+
+fn required(collection: &Collection, field: &Field) -> Refusal {
+    let message = format!(
+        "Failed to delete record. Make sure that the record is not part of a required relation reference ({}.{}).",
+        collection.name, field.name
+    );
+    Refusal::new(Code::RecordReferenced, message)
+}
+
+fn too_many() -> Refusal {
+    Refusal::new(
+        Code::RecordReferenced,
+        format!("Deleting this record would change more than {MOST} others. Delete those that refer to it first."),
+    )
+}

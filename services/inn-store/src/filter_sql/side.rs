@@ -1,0 +1,189 @@
+//! One operand of a comparison as SQL.
+
+use inn_rules::filter::{FieldClass, FieldRef, Operand, literal_text, real_text};
+
+use super::SqlParams;
+use crate::columns::{SqlValue, ident};
+
+/// The static kinds of reference section A.11.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// **T**: a text column. Never NULL.
+    TextColumn,
+    /// **N**: a number or bool column. Never NULL.
+    NumberColumn,
+    /// **J**: a json field or path, any kind at run time.
+    Json,
+    /// **t**: text without affinity.
+    Text,
+    /// **n**: a number without affinity. Never NULL.
+    Number,
+    Null,
+}
+
+/// Where the value comes from. Literals become parameters only where they are used: a parameter nothing refers to has
+/// no type.
+#[derive(Debug, Clone)]
+enum Source {
+    /// The value and its text. The value is `text` for T and t, `float8` for N and n, `json` for J.
+    Sql {
+        value: String,
+        text: String,
+    },
+    Text(String),
+    Number(f64),
+    Bool(bool),
+    Null,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Side {
+    pub(super) kind: Kind,
+    source: Source,
+    /// A bool column itself, where it can be compared as one.
+    pub(super) flag: Option<String>,
+    pub(super) nullable: bool,
+    /// NULL and `''` are not the same here (section A.8, first row).
+    pub(super) unfolded: bool,
+}
+
+impl Side {
+    pub(super) fn new(operand: &Operand, alias: &str, params: &mut SqlParams) -> Self {
+        match operand {
+            Operand::Field(field) => Self::field(field, alias, params),
+            Operand::Text(text) => Self::of(Kind::Text, Source::Text(text.clone())),
+            Operand::Number(number) => Self::of(Kind::Number, Source::Number(*number)),
+            Operand::Bool(flag) => Self::of(Kind::Number, Source::Bool(*flag)),
+            Operand::Null => Self { nullable: true, ..Self::of(Kind::Null, Source::Null) },
+        }
+    }
+
+    const fn of(kind: Kind, source: Source) -> Self {
+        Self { kind, source, flag: None, nullable: false, unfolded: false }
+    }
+
+    fn text_sql(sql: &str, nullable: bool) -> Self {
+        Self { nullable, ..Self::of(Kind::Text, Source::Sql { value: sql.to_owned(), text: sql.to_owned() }) }
+    }
+
+    fn count_sql(sql: &str) -> Self {
+        Self::of(Kind::Number, Source::Sql { value: format!("{sql}::float8"), text: format!("{sql}::text") })
+    }
+
+    fn field(field: &FieldRef, alias: &str, params: &mut SqlParams) -> Self {
+        let column = format!("{alias}.{}", ident(&field.name));
+        let side = match field.class {
+            FieldClass::Text if field.length => {
+                Self::count_sql(&format!("(CASE WHEN {column} = '' THEN 0 ELSE 1 END)"))
+            }
+            // One value at a time, of a single value: the value, without the column's affinity.
+            FieldClass::Text if field.each => Self::text_sql(&column, false),
+            FieldClass::Text => Self { kind: Kind::TextColumn, ..Self::text_sql(&column, false) },
+            FieldClass::Number => {
+                let text = format!("inn.number_text({column})");
+                Self::of(Kind::NumberColumn, Source::Sql { value: column, text })
+            }
+            FieldClass::Bool => {
+                let (value, text) = (format!("{column}::int::float8"), format!("{column}::int::text"));
+                Self { flag: Some(column), ..Self::of(Kind::NumberColumn, Source::Sql { value, text }) }
+            }
+            FieldClass::List if field.length => Self::count_sql(&format!("cardinality({column})")),
+            // Stands for one element: [`Side::element`] names it wherever it is used.
+            FieldClass::List if field.each => Self::text_sql("NULL::text", true),
+            FieldClass::List => Self::text_sql(&format!("array_to_json({column})::text"), false),
+            FieldClass::Geo if field.path.is_empty() => Self::text_sql(&format!("{column}::text"), false),
+            FieldClass::Json | FieldClass::Geo => {
+                let value = json_path(&column, &field.path, params);
+                let text = format!("inn.json_text({value})");
+                Self { nullable: true, unfolded: true, ..Self::of(Kind::Json, Source::Sql { value, text }) }
+            }
+        };
+        match &side.source {
+            Source::Sql { text, .. } if field.lower => Self {
+                unfolded: side.unfolded,
+                ..Self::text_sql(&format!("lower({text} COLLATE \"C\")"), side.nullable)
+            },
+            _ => side,
+        }
+    }
+
+    /// The same operand with another value: one element of its list.
+    pub(super) fn element(&self, sql: &str) -> Self {
+        Self { source: Source::Sql { value: sql.to_owned(), text: sql.to_owned() }, ..self.clone() }
+    }
+
+    pub(super) const fn is_literal(&self) -> bool {
+        !matches!(self.source, Source::Sql { .. })
+    }
+
+    /// A literal that is `''` or NULL (section A.8).
+    pub(super) fn is_empty(&self) -> bool {
+        match &self.source {
+            Source::Text(text) => text.is_empty(),
+            Source::Null => true,
+            _ => false,
+        }
+    }
+
+    pub(super) const fn bool_literal(&self) -> Option<bool> {
+        match self.source {
+            Source::Bool(flag) => Some(flag),
+            _ => None,
+        }
+    }
+
+    /// The value, in the type of its kind.
+    pub(super) fn value(&self, params: &mut SqlParams) -> String {
+        match &self.source {
+            Source::Sql { value, .. } => value.clone(),
+            Source::Text(text) => bind_text(text, params),
+            Source::Number(number) => params.push(SqlValue::Number(*number)),
+            Source::Bool(flag) => if *flag { "1::float8" } else { "0::float8" }.to_owned(),
+            Source::Null => "NULL::text".to_owned(),
+        }
+    }
+
+    /// The value as text, for LIKE and where it meets a text column.
+    pub(super) fn text(&self, params: &mut SqlParams) -> String {
+        match &self.source {
+            Source::Sql { text, .. } => text.clone(),
+            Source::Text(text) => bind_text(text, params),
+            Source::Number(number) => bind_text(&real_text(*number), params),
+            Source::Bool(flag) => if *flag { "'1'::text" } else { "'0'::text" }.to_owned(),
+            Source::Null => "NULL::text".to_owned(),
+        }
+    }
+
+    /// What a literal on the right of `~` is searched as; `None` for everything whose own wildcards count.
+    pub(super) fn searched(&self) -> Option<String> {
+        match &self.source {
+            Source::Text(text) => Some(text.clone()),
+            Source::Number(number) => Some(literal_text(*number)),
+            _ => None,
+        }
+    }
+}
+
+/// PostgreSQL knows no text with U+0000. The neighbour stands for it: it sorts in the same place.
+pub(super) fn bind_text(text: &str, params: &mut SqlParams) -> String {
+    params.push(SqlValue::Text(text.replace('\0', "\u{1}")))
+}
+
+/// The value below a json column. A numeric step is an index of a list and nothing else; other steps are members of
+/// an object and nothing else: exactly what `->` does with an integer and a text.
+fn json_path(column: &str, path: &[String], params: &mut SqlParams) -> String {
+    let mut sql = column.to_owned();
+    for step in path {
+        if step.bytes().all(|b| b.is_ascii_digit()) {
+            match step.parse::<i32>() {
+                Ok(index) => sql = format!("{sql} -> {index}"),
+                // No list is that long.
+                Err(_) => return "NULL::json".to_owned(),
+            }
+        } else {
+            let name = bind_text(step, params);
+            sql = format!("{sql} -> {name}");
+        }
+    }
+    if path.is_empty() { sql } else { format!("({sql})") }
+}

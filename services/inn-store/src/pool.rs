@@ -1,0 +1,103 @@
+//! Connections: opened on the I/O runtime, so that a busy worker never holds up another worker's query.
+
+use std::future::Future;
+use std::path::Path;
+use std::pin::Pin;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::{Connect, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use object_store::ObjectStore;
+use object_store::local::LocalFileSystem;
+use tokio::task::JoinHandle;
+use tokio_postgres::{Client, Config, NoTls};
+
+use crate::StoreConfig;
+use crate::error::SetupError;
+
+pub(crate) fn blob_store(dir: &Path) -> Result<Arc<dyn ObjectStore>, SetupError> {
+    let broken = |cause: String| SetupError::Blobs { dir: dir.to_owned(), cause };
+    std::fs::create_dir_all(dir).map_err(|error| broken(error.to_string()))?;
+    let store = LocalFileSystem::new_with_prefix(dir).map_err(|error| broken(error.to_string()))?;
+    // A committed release must find its files after a crash.
+    Ok(Arc::new(store.with_fsync(true)))
+}
+
+pub(crate) fn open(config: &StoreConfig) -> Result<Pool, SetupError> {
+    let mut target = parse(&config.url)?;
+    let timeout = config.statement_timeout.as_millis();
+    let synchronous = if config.synchronous_commit { "on" } else { "off" };
+    // A transaction left idle would hold row locks and hold back the sealer; a plan with fixed texts needs no JIT.
+    let ours = format!(
+        "-c statement_timeout={timeout} -c synchronous_commit={synchronous} -c idle_in_transaction_session_timeout=30000 \
+         -c lock_timeout={timeout} -c timezone=UTC -c jit=off -c search_path=public"
+    );
+    let options = match target.get_options() {
+        // What the address itself asks for comes last and wins.
+        Some(theirs) => format!("{ours} {theirs}"),
+        None => ours,
+    };
+    target.options(options);
+    if target.get_application_name().is_none() {
+        target.application_name("inn");
+    }
+    target.connect_timeout(config.acquire_timeout);
+    target
+        .keepalives(true)
+        .keepalives_idle(Duration::from_secs(30))
+        .keepalives_interval(Duration::from_secs(5))
+        .keepalives_retries(3);
+    let manager = Manager::from_connect(
+        target,
+        OnRuntime(config.io.clone()),
+        ManagerConfig { recycling_method: RecyclingMethod::Fast },
+    );
+    Pool::builder(manager)
+        .max_size(config.pool_size.max(2))
+        .runtime(Runtime::Tokio1)
+        .wait_timeout(Some(config.acquire_timeout))
+        .create_timeout(Some(config.acquire_timeout))
+        .build()
+        .map_err(|error| SetupError::Unreachable(error.to_string()))
+}
+
+pub(crate) fn parse(url: &str) -> Result<Config, SetupError> {
+    // The parser's message never holds the password; the address itself may.
+    Config::from_str(url).map_err(|error| SetupError::InvalidUrl(crate::error::chain(&error)))
+}
+
+/// Opens sockets and runs connection tasks on one runtime, whoever asks.
+struct OnRuntime(tokio::runtime::Handle);
+
+type Connecting<'a> =
+    Pin<Box<dyn Future<Output = Result<(Client, JoinHandle<()>), tokio_postgres::Error>> + Send + 'a>>;
+
+impl Connect for OnRuntime {
+    fn connect(&self, target: &Config) -> Connecting<'_> {
+        let (target, io) = (target.clone(), self.0.clone());
+        Box::pin(async move {
+            let runtime = io.clone();
+            let here = target.clone();
+            let opening = io.spawn(async move { dial(&target, &runtime).await });
+            match opening.await {
+                Ok(opened) => opened,
+                // The I/O runtime is shutting down: whoever still asks is served by its own.
+                Err(_) => dial(&here, &tokio::runtime::Handle::current()).await,
+            }
+        })
+    }
+}
+
+async fn dial(
+    target: &Config,
+    runtime: &tokio::runtime::Handle,
+) -> Result<(Client, JoinHandle<()>), tokio_postgres::Error> {
+    let (client, connection) = target.connect(NoTls).await?;
+    let task = runtime.spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::warn!(error = %crate::error::chain(&error), "database connection ended");
+        }
+    });
+    Ok((client, task))
+}

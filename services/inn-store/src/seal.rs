@@ -1,0 +1,216 @@
+//! Sealing the register: committed entries are chained per tenant in batches and the head is signed.
+//!
+//! Entries are read below the oldest running transaction, in the order (transaction id, call): neither time nor insert
+//! order is the order of commits, and a late commit must not land before what is sealed already. So chaining never
+//! holds up a commit. The row of `seal_state` is locked while a batch is chained, so that two sealers cannot fork the
+//! chain; the lease in it only keeps them from taking turns at the same work.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use deadpool_postgres::Transaction;
+use inn_ports::StoreResult;
+use inn_protocol::{Digest, TenantId};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::PgStore;
+use crate::error::{broken, committing};
+use crate::register::{digest, read};
+
+/// How heads are chained, signed and checked. The recipe and the keys belong to whoever implements it (the platform's
+/// key ring); the store only keeps what comes out.
+pub trait HeadSigner: Send + Sync {
+    /// The head after an entry. The first entry of a tenant is chained to 32 zero bytes.
+    fn chain(&self, previous: Digest, entry: Digest) -> Digest;
+    /// Signs a head; answers the key's id and the signature.
+    fn sign(&self, head: &UnsignedHead) -> (String, Vec<u8>);
+    /// Whether the key is known and made this signature.
+    fn verify(&self, head: &UnsignedHead, key: &str, signature: &[u8]) -> bool;
+}
+
+/// What a head says: at this time, `seq` entries of this tenant chained to `head`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnsignedHead {
+    pub tenant: TenantId,
+    /// Number of the last entry, from 1.
+    pub seq: i64,
+    pub head: Digest,
+    /// Database time, to the microsecond.
+    pub at: DateTime<Utc>,
+}
+
+/// Entries chained under one head, at most.
+const BATCH: usize = 5000;
+/// Between two rounds; a sealed head is at most this much older than its entries, plus the time of a round.
+const PAUSE: Duration = Duration::from_millis(250);
+
+const LEASE: &str = "
+SELECT txid::text AS txid, call, seq, head FROM inn.seal_state
+WHERE tenant = $1 AND (holder = $2 OR lease_until < clock_timestamp()) FOR UPDATE SKIP LOCKED";
+
+/// `LIMIT` as text: [`BATCH`].
+const NEXT: &str = "
+SELECT call, txid::text AS txid, digest FROM inn.entries
+WHERE tenant = $1 AND (txid, call) > ($2::text::xid8, $3) AND txid < pg_snapshot_xmin(pg_current_snapshot())
+ORDER BY txid, call LIMIT 5000";
+
+const CHAIN: &str = "
+INSERT INTO inn.sealed (tenant, seq, call, chain)
+SELECT $1, t.seq, t.call, t.chain FROM unnest($2::int8[], $3::uuid[], $4::bytea[]) AS t (seq, call, chain)";
+
+const HEAD: &str = "INSERT INTO inn.heads (tenant, seq, head, at, key, signature) VALUES ($1, $2, $3, $4, $5, $6)";
+
+const STATE: &str = "
+UPDATE inn.seal_state
+SET txid = $2::text::xid8, call = $3, seq = $4, head = $5, holder = $6, lease_until = clock_timestamp() + interval '3 seconds'
+WHERE tenant = $1";
+
+/// Tenants with entries that can be sealed now. One index probe per tenant.
+const WAITING: &str = "
+SELECT t.id FROM (SELECT id FROM inn.tenants UNION ALL SELECT '00000000-0000-0000-0000-000000000000'::uuid) AS t
+LEFT JOIN inn.seal_state s ON s.tenant = t.id
+WHERE (s.tenant IS NULL OR s.holder = $1 OR s.lease_until < clock_timestamp())
+    AND EXISTS (
+        SELECT FROM inn.entries e
+        WHERE e.tenant = t.id
+            AND (e.txid, e.call) > (coalesce(s.txid, '0'::xid8), coalesce(s.call, '00000000-0000-0000-0000-000000000000'::uuid))
+            AND e.txid < pg_snapshot_xmin(pg_current_snapshot()))";
+
+impl PgStore {
+    /// Chains and signs everything of the tenant that can be sealed now. Answers how many entries that was; 0 also
+    /// when another sealer holds the tenant.
+    pub async fn seal_once(&self, tenant: TenantId) -> StoreResult<usize> {
+        let mut total = 0;
+        loop {
+            let sealed = self.seal_batch(tenant).await?;
+            total += sealed;
+            if sealed < BATCH {
+                return Ok(total);
+            }
+        }
+    }
+
+    /// Seals every tenant with something to seal.
+    pub async fn seal_all(&self) -> StoreResult<usize> {
+        let waiting = {
+            let client = self.client().await?;
+            let statement = client.prepare_cached(WAITING).await.map_err(broken("sealer"))?;
+            client.query(&statement, &[&self.inner.node]).await.map_err(broken("sealer"))?
+        };
+        let mut total = 0;
+        for row in &waiting {
+            total += self.seal_once(TenantId::from_uuid(read(row, "id")?)).await?;
+        }
+        Ok(total)
+    }
+
+    /// Seals until cancelled, then once more, so that a clean stop leaves nothing unsealed. Runs on every node.
+    pub async fn run_sealer(&self, cancel: CancellationToken) {
+        loop {
+            let ended = cancel.run_until_cancelled(tokio::time::sleep(PAUSE)).await.is_none();
+            // The cause has been logged where it happened; the entries wait for the next round.
+            if let Err(error) = self.seal_all().await {
+                tracing::warn!(?error, "the register could not be sealed in this round");
+            }
+            if ended {
+                return;
+            }
+        }
+    }
+
+    async fn seal_batch(&self, tenant: TenantId) -> StoreResult<usize> {
+        let mut client = self.client().await?;
+        client
+            .execute("INSERT INTO inn.seal_state (tenant) VALUES ($1) ON CONFLICT DO NOTHING", &[&tenant.uuid()])
+            .await
+            .map_err(broken("seal state"))?;
+        let tx = client.transaction().await.map_err(broken("seal"))?;
+        let Some(position) = self.position(&tx, tenant).await? else { return Ok(0) };
+        let batch = Batch::read(&tx, tenant, &position, &*self.inner.signer).await?;
+        if batch.calls.is_empty() {
+            return Ok(0);
+        }
+        self.keep(&tx, tenant, &batch).await?;
+        tx.commit().await.map_err(committing("seal"))?;
+        Ok(batch.calls.len())
+    }
+
+    async fn position(&self, tx: &Transaction<'_>, tenant: TenantId) -> StoreResult<Option<Position>> {
+        let statement = tx.prepare_cached(LEASE).await.map_err(broken("seal state"))?;
+        let row = tx.query_opt(&statement, &[&tenant.uuid(), &self.inner.node]).await.map_err(broken("seal state"))?;
+        let position = |row: tokio_postgres::Row| {
+            Ok(Position {
+                txid: read(&row, "txid")?,
+                call: read(&row, "call")?,
+                seq: read(&row, "seq")?,
+                head: digest(read(&row, "head")?)?,
+            })
+        };
+        row.map(position).transpose()
+    }
+
+    async fn keep(&self, tx: &Transaction<'_>, tenant: TenantId, batch: &Batch) -> StoreResult<()> {
+        let tenant_id = tenant.uuid();
+        let end = &batch.end;
+        let chain = tx.prepare_cached(CHAIN).await.map_err(broken("chain"))?;
+        tx.execute(&chain, &[&tenant_id, &batch.seqs, &batch.calls, &batch.chains]).await.map_err(broken("chain"))?;
+        let now = tx.query_one("SELECT clock_timestamp()", &[]).await.map_err(broken("head"))?;
+        let at: DateTime<Utc> = now.try_get(0).map_err(broken("head"))?;
+        let (key, signature) = self.inner.signer.sign(&UnsignedHead { tenant, seq: end.seq, head: end.head, at });
+        let head = tx.prepare_cached(HEAD).await.map_err(broken("head"))?;
+        tx.execute(&head, &[&tenant_id, &end.seq, &end.head.0.as_slice(), &at, &key, &signature])
+            .await
+            .map_err(broken("head"))?;
+        let state = tx.prepare_cached(STATE).await.map_err(broken("seal state"))?;
+        tx.execute(&state, &[&tenant_id, &end.txid, &end.call, &end.seq, &end.head.0.as_slice(), &self.inner.node])
+            .await
+            .map_err(broken("seal state"))?;
+        Ok(())
+    }
+}
+
+/// The last sealed entry of a tenant.
+struct Position {
+    /// A transaction id, as text: it has no counterpart among this side's types.
+    txid: String,
+    call: Uuid,
+    seq: i64,
+    head: Digest,
+}
+
+struct Batch {
+    seqs: Vec<i64>,
+    calls: Vec<Uuid>,
+    chains: Vec<Vec<u8>>,
+    end: Position,
+}
+
+impl Batch {
+    async fn read(
+        tx: &Transaction<'_>,
+        tenant: TenantId,
+        from: &Position,
+        signer: &dyn HeadSigner,
+    ) -> StoreResult<Self> {
+        let statement = tx.prepare_cached(NEXT).await.map_err(broken("entries to seal"))?;
+        let rows =
+            tx.query(&statement, &[&tenant.uuid(), &from.txid, &from.call]).await.map_err(broken("entries to seal"))?;
+        let end = Position { txid: from.txid.clone(), call: from.call, seq: from.seq, head: from.head };
+        let mut batch = Self { seqs: Vec::new(), calls: Vec::new(), chains: Vec::new(), end };
+        for row in &rows {
+            let end = &mut batch.end;
+            end.seq += 1;
+            end.head = signer.chain(end.head, digest(read(row, "digest")?)?);
+            end.call = read(row, "call")?;
+            end.txid = read(row, "txid")?;
+            batch.seqs.push(end.seq);
+            batch.calls.push(end.call);
+            batch.chains.push(end.head.0.to_vec());
+        }
+        Ok(batch)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! What the integration tests are written with: hosts, callers, calls, snapshots.
