@@ -139,9 +139,11 @@ CREATE TABLE inn.sealed (
     tenant uuid NOT NULL,
     seq    bigint NOT NULL,
     call   uuid NOT NULL,
+    -- With the call the key of the entry: a call whose commit was unknown to the node may have two.
+    at     timestamptz NOT NULL,
     chain  bytea NOT NULL,
     PRIMARY KEY (tenant, seq),
-    CONSTRAINT sealed_call_key UNIQUE (tenant, call)
+    CONSTRAINT sealed_entry_key UNIQUE (tenant, call, at)
 );
 
 -- Signed heads: everything up to `seq` is fixed by `head`.

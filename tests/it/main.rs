@@ -10,3 +10,4 @@
 
 mod layers;
 mod tidy;
+mod v1;

@@ -1,1 +1,25 @@
 //! What the integration tests are written with: hosts, callers, calls, snapshots.
+//!
+//! [`TestHost::start`] gives a test a platform of its own: a real server on a free port, on a private database cloned from
+//! a template in which two tenants, their people and the kanban demo exist already.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "support of tests, compiled for nothing else: what fails here fails the test that asked"
+)]
+
+pub mod agent;
+pub mod bundle;
+pub mod call;
+pub mod host;
+pub mod kanban;
+pub mod poll;
+pub mod snapshot;
+mod template;
+
+pub use agent::{AgentClient, Consent};
+pub use call::{Call, Door, Papers, Reply, Signing};
+pub use host::{Person, TestHost};
+pub use poll::until;

@@ -57,7 +57,7 @@ impl EmbeddedPostgres {
         let data_dir =
             std::path::absolute(&options.data_dir).map_err(EmbeddedError::io("cannot resolve", &options.data_dir))?;
         let (socket_dir, private) = socket_dir(&options)?;
-        if let Some(parent) = data_dir.parent() {
+        for parent in [data_dir.parent(), socket_dir.parent()].into_iter().flatten() {
             fs::create_dir_all(parent).map_err(EmbeddedError::io("cannot create", parent))?;
         }
         if let Some(account) = &account {
@@ -297,6 +297,8 @@ fn settings(options: &Options, socket_dir: &Path, port: u16) -> Vec<(&'static st
     settings.extend(fixed.map(|(name, value)| (name, value.to_owned())));
     if options.durability == Durability::Test {
         settings.extend(["fsync", "synchronous_commit", "full_page_writes"].map(|name| (name, "off".to_owned())));
+        // Tests run side by side, each with pools of its own. The later value of a setting wins.
+        settings.push(("max_connections", "300".to_owned()));
     }
     settings
 }

@@ -7,6 +7,9 @@ mod background;
 mod edge;
 mod parts;
 mod probe;
+#[cfg(test)]
+mod tests;
+mod trace;
 
 pub(crate) use parts::{open_keys, read_optional};
 

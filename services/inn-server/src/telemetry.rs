@@ -3,7 +3,7 @@
 //! The exporter sends from a thread of its own with a blocking client: the asynchronous one needs a runtime that this
 //! thread does not have, panics at the first export and then nothing is ever exported again.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_otlp::{SpanExporter, WithExportConfig as _};
@@ -19,7 +19,7 @@ use url::Url;
 use crate::config::{LogFormat, Settings};
 
 /// Libraries whose chatter helps nobody who runs the platform.
-const QUIET: [&str; 6] = ["actix_server", "h2", "hyper", "opentelemetry", "refinery_core", "reqwest"];
+const QUIET: [&str; 7] = ["actix_server", "h2", "hyper", "opentelemetry", "refinery_core", "reqwest", "tokio_postgres"];
 
 /// Kept until the end of the process; [`Telemetry::finish`] sends what is still waiting.
 pub struct Telemetry {
@@ -34,7 +34,11 @@ pub fn start(settings: &Settings) -> anyhow::Result<Telemetry> {
         tracing_opentelemetry::layer().with_tracer(provider.tracer("inn")).with_filter(levels(&settings.log.filter))
     });
     let log: Box<dyn Layer<_> + Send + Sync> = match settings.log.format {
-        LogFormat::Human => fmt::layer().with_writer(io::stderr).with_filter(levels(&settings.log.filter)).boxed(),
+        LogFormat::Human => fmt::layer()
+            .with_ansi(io::stderr().is_terminal())
+            .with_writer(io::stderr)
+            .with_filter(levels(&settings.log.filter))
+            .boxed(),
         LogFormat::Json => {
             fmt::layer().json().with_writer(io::stderr).with_filter(levels(&settings.log.filter)).boxed()
         }

@@ -95,15 +95,6 @@ async fn at_once(store: &PgStore, plan: &Plan, collection: &Collection) -> Store
     let client = store.client().await?;
     let prepared =
         client.prepare_typed_cached(&statement.text, &types).await.map_err(refusal::moved("record statement"))?;
-    #[cfg(test)]
-    if std::env::var("ZZ_EXPLAIN").is_ok() && plan.write.id.ends_with("x900") {
-        let t = format!("EXPLAIN (ANALYZE, COSTS OFF, SUMMARY ON, TIMING ON) {}", statement.text);
-        let st = client.prepare_typed(&t, &types).await.unwrap();
-        for r in client.query(&st, &parameters).await.unwrap() { println!("{}", r.get::<_, String>(0)); }
-        let st = client.prepare("select generic_plans, custom_plans, left(statement, 30) from pg_prepared_statements").await.unwrap();
-        for r in client.query(&st, &[]).await.unwrap() { println!("GENERIC {} CUSTOM {} {}", r.get::<_, i64>(0), r.get::<_, i64>(1), r.get::<_, String>(2)); }
-        return Err(StoreError::Broken);
-    }
     let row = match client.query_one(&prepared, &parameters).await {
         Ok(row) => row,
         Err(error) => {

@@ -49,8 +49,8 @@ pub(crate) fn committing(context: &'static str) -> impl Fn(Error) -> StoreError 
 pub(crate) fn classify(context: &'static str, error: &Error, lost: StoreError) -> StoreError {
     let Some(state) = error.code() else {
         // No SQLSTATE: the connection is gone, or a value did not fit its parameter before anything was sent.
-        let sent =
-            error.is_closed() || std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>);
+        let sent = error.is_closed()
+            || std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>);
         tracing::error!(context, error = %chain(error), "database call failed");
         return if sent { lost } else { StoreError::Broken };
     };

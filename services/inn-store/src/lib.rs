@@ -65,7 +65,12 @@ pub struct StoreConfig {
 
 impl StoreConfig {
     /// The defaults of one node on a small machine.
-    pub fn new(url: impl Into<String>, io: tokio::runtime::Handle, blob_dir: impl Into<PathBuf>, signer: Arc<dyn HeadSigner>) -> Self {
+    pub fn new(
+        url: impl Into<String>,
+        io: tokio::runtime::Handle,
+        blob_dir: impl Into<PathBuf>,
+        signer: Arc<dyn HeadSigner>,
+    ) -> Self {
         Self {
             url: url.into(),
             pool_size: 16,
@@ -108,7 +113,14 @@ impl PgStore {
         // One connection now, so that a wrong address is told at start and not on the first call.
         drop(pool.get().await.map_err(|error| SetupError::Unreachable(error::chain(&error)))?);
         let ledger = ledger::start(&config.io, pool.clone());
-        let inner = Inner { pool, blobs, signer: config.signer, ledger, shapes: records::Shapes::default(), node: uuid::Uuid::new_v4() };
+        let inner = Inner {
+            pool,
+            blobs,
+            signer: config.signer,
+            ledger,
+            shapes: records::Shapes::default(),
+            node: uuid::Uuid::new_v4(),
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -121,3 +133,9 @@ impl PgStore {
         Ok(client)
     }
 }
+
+/// Every noun is there: a missing trait fails the build here and not at whoever uses the store.
+const _: fn() = || {
+    fn keeps_everything<T: inn_ports::Store + inn_ports::Blobs + Clone + Send + Sync + 'static>() {}
+    keeps_everything::<PgStore>();
+};

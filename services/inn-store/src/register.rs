@@ -25,7 +25,7 @@ const MOST: u32 = 500;
 
 const ENTRIES: &str = "
 SELECT e.call, e.tenant, e.at, e.facts, e.outcome, e.effect, e.digest, s.seq
-FROM inn.entries e LEFT JOIN inn.sealed s ON s.tenant = e.tenant AND s.call = e.call
+FROM inn.entries e LEFT JOIN inn.sealed s ON s.tenant = e.tenant AND s.call = e.call AND s.at = e.at
 WHERE e.tenant = $1";
 
 /// A condition and the value it is about.

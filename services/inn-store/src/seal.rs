@@ -51,19 +51,20 @@ WHERE tenant = $1 AND (holder = $2 OR lease_until < clock_timestamp()) FOR UPDAT
 
 /// `LIMIT` as text: [`BATCH`].
 const NEXT: &str = "
-SELECT call, txid::text AS txid, digest FROM inn.entries
+SELECT call, at, txid::text AS txid, digest FROM inn.entries
 WHERE tenant = $1 AND (txid, call) > ($2::text::xid8, $3) AND txid < pg_snapshot_xmin(pg_current_snapshot())
 ORDER BY txid, call LIMIT 5000";
 
 const CHAIN: &str = "
-INSERT INTO inn.sealed (tenant, seq, call, chain)
-SELECT $1, t.seq, t.call, t.chain FROM unnest($2::int8[], $3::uuid[], $4::bytea[]) AS t (seq, call, chain)";
+INSERT INTO inn.sealed (tenant, seq, call, at, chain)
+SELECT $1, t.seq, t.call, t.at, t.chain
+FROM unnest($2::int8[], $3::uuid[], $4::timestamptz[], $5::bytea[]) AS t (seq, call, at, chain)";
 
 const HEAD: &str = "INSERT INTO inn.heads (tenant, seq, head, at, key, signature) VALUES ($1, $2, $3, $4, $5, $6)";
 
 const STATE: &str = "
 UPDATE inn.seal_state
-SET txid = $2::text::xid8, call = $3, seq = $4, head = $5, holder = $6, lease_until = clock_timestamp() + interval '3 seconds'
+SET txid = $2::text::xid8, call = $3, seq = $4, head = $5, holder = $6, lease_until = clock_timestamp() + interval '1 second'
 WHERE tenant = $1";
 
 /// Tenants with entries that can be sealed now. One index probe per tenant.
@@ -154,7 +155,9 @@ impl PgStore {
         let tenant_id = tenant.uuid();
         let end = &batch.end;
         let chain = tx.prepare_cached(CHAIN).await.map_err(broken("chain"))?;
-        tx.execute(&chain, &[&tenant_id, &batch.seqs, &batch.calls, &batch.chains]).await.map_err(broken("chain"))?;
+        tx.execute(&chain, &[&tenant_id, &batch.seqs, &batch.calls, &batch.times, &batch.chains])
+            .await
+            .map_err(broken("chain"))?;
         let now = tx.query_one("SELECT clock_timestamp()", &[]).await.map_err(broken("head"))?;
         let at: DateTime<Utc> = now.try_get(0).map_err(broken("head"))?;
         let (key, signature) = self.inner.signer.sign(&UnsignedHead { tenant, seq: end.seq, head: end.head, at });
@@ -182,6 +185,7 @@ struct Position {
 struct Batch {
     seqs: Vec<i64>,
     calls: Vec<Uuid>,
+    times: Vec<DateTime<Utc>>,
     chains: Vec<Vec<u8>>,
     end: Position,
 }
@@ -197,7 +201,7 @@ impl Batch {
         let rows =
             tx.query(&statement, &[&tenant.uuid(), &from.txid, &from.call]).await.map_err(broken("entries to seal"))?;
         let end = Position { txid: from.txid.clone(), call: from.call, seq: from.seq, head: from.head };
-        let mut batch = Self { seqs: Vec::new(), calls: Vec::new(), chains: Vec::new(), end };
+        let mut batch = Self { seqs: Vec::new(), calls: Vec::new(), times: Vec::new(), chains: Vec::new(), end };
         for row in &rows {
             let end = &mut batch.end;
             end.seq += 1;
@@ -206,6 +210,7 @@ impl Batch {
             end.txid = read(row, "txid")?;
             batch.seqs.push(end.seq);
             batch.calls.push(end.call);
+            batch.times.push(read(row, "at")?);
             batch.chains.push(end.head.0.to_vec());
         }
         Ok(batch)

@@ -34,11 +34,11 @@ enum Audience {
     SigningIn,
     /// A person's own session, whatever the role.
     Session,
-    /// An owner's own session, opened by password just now.
-    FreshOwner,
+    /// A session opened by password just now, of a member with at least this role.
+    Fresh(Role),
 }
 
-const fn audience(action: &Action) -> Audience {
+fn audience(action: &Action) -> Audience {
     match action {
         Action::DescribeApp => Audience::Everybody,
         Action::ListRecords { .. } | Action::ViewRecord { .. } | Action::ViewRequest { .. } | Action::ListRequests => {
@@ -55,19 +55,24 @@ const fn audience(action: &Action) -> Audience {
         | Action::TakeToken { .. }
         | Action::Claim
         | Action::Hold { .. } => Audience::KeyHolder,
-        Action::ViewGrantRequest => Audience::KeyHolderOrMember(Role::Owner),
+        Action::ViewGrantRequest => Audience::KeyHolderOrMember(Role::Viewer),
         Action::SignIn => Audience::SigningIn,
         Action::OwnSession { .. } | Action::CreateTenant => Audience::Session,
-        Action::ListMembers | Action::ListApps | Action::Explain | Action::ReadReceipt { .. } => {
-            Audience::Member(Role::Viewer)
-        }
+        // Of grants a member sees and revokes the own ones, an owner all: the query says which.
+        Action::ListMembers
+        | Action::ListApps
+        | Action::Explain
+        | Action::ReadReceipt { .. }
+        | Action::ListGrants
+        | Action::RevokeGrant { .. } => Audience::Member(Role::Viewer),
         Action::ManageMembers { .. }
         | Action::Deploy { .. }
         | Action::ManageApp { .. }
-        | Action::ListGrants
-        | Action::RevokeGrant { .. }
         | Action::ReadRegister { .. } => Audience::Member(Role::Owner),
-        Action::DecideGrant { .. } => Audience::FreshOwner,
+        // A person grants for themselves, so any member may: the agent never exceeds its person. Saying no for
+        // everybody is an owner's.
+        Action::DecideGrant { verb: "approve" } => Audience::Fresh(Role::Viewer),
+        Action::DecideGrant { .. } => Audience::Fresh(Role::Owner),
     }
 }
 
@@ -90,8 +95,8 @@ pub(super) fn of(ask: &Ask<'_>) -> Result<Standing, Refusal> {
             Caller::Platform if *ask.action == Action::CreateTenant => Ok(PLAIN),
             _ => Err(people_only(ask)),
         },
-        Audience::FreshOwner => match ask.caller {
-            Caller::Person(person) => fresh_owner(ask, person),
+        Audience::Fresh(needed) => match ask.caller {
+            Caller::Person(person) => fresh(ask, person, needed),
             _ => Err(people_only(ask)),
         },
     }
@@ -109,6 +114,8 @@ fn in_tenant_of(caller: &Caller, app: Option<&AppSnapshot>) -> Standing {
 
 fn app_member(ask: &Ask<'_>, needed: Role) -> Result<Standing, Refusal> {
     match ask.caller {
+        // On a loopback host a program's papers are the agent token file (A2App notes, B.6).
+        Caller::Stranger if ask.host.loopback && ask.app.is_some() => Err(token_file()),
         Caller::Stranger => Err(signed_out()),
         Caller::Visitor => match ask.app {
             _ if !ask.host.loopback => Err(signed_out()),
@@ -154,8 +161,8 @@ fn has_role(ask: &Ask<'_>, tenant: TenantId, role: Role, needed: Role) -> Result
     if role < needed { Err(too_low(needed)) } else { Ok(()) }
 }
 
-fn fresh_owner(ask: &Ask<'_>, person: &Person) -> Result<Standing, Refusal> {
-    has_role(ask, person.tenant, person.role, Role::Owner)?;
+fn fresh(ask: &Ask<'_>, person: &Person, needed: Role) -> Result<Standing, Refusal> {
+    has_role(ask, person.tenant, person.role, needed)?;
     if !person.fresh {
         return Err(refuse(
             Code::Unauthenticated,
@@ -205,6 +212,14 @@ fn signed_out() -> Refusal {
         Code::Unauthenticated,
         "Nobody is signed in. Sign in as a member of the app's tenant, or call as an agent with a grant and a signature.",
         "you, by signing in; or an owner of the tenant, who can make you a member or approve a grant",
+    )
+}
+
+fn token_file() -> Refusal {
+    refuse(
+        Code::AgentTokenRequired,
+        "Programs on this machine show the app's agent token (X-A2App-Token); others sign in, or sign the call and show a token.",
+        "you, with the token from the app's token file; or an owner of the tenant, by approving a grant",
     )
 }
 

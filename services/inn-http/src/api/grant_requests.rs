@@ -8,7 +8,7 @@ use chrono::Duration;
 use inn_ports::{Consent, NewGrantRequest, Topic};
 use inn_protocol::call::Action;
 use inn_protocol::caller::Caller;
-use inn_protocol::grant::{Grant, GrantRequest};
+use inn_protocol::grant::{Grant, GrantRequest, GrantRequestStatus};
 use inn_protocol::scope::Scope;
 use inn_protocol::{Code, GrantId, GrantRequestId, Refusal, UserId, Violation};
 use serde::Deserialize;
@@ -109,7 +109,7 @@ pub(super) async fn list(incoming: Incoming) -> Result<HttpResponse, ApiError> {
         })
         .await?;
     let mut items = Vec::with_capacity(requests.len());
-    for request in &requests {
+    for request in requests.iter().filter(|request| request.status == GrantRequestStatus::Pending) {
         let app = incoming.state.gateway.app(&request.app_slug).await.map_err(|refusal| incoming.fail(refusal))?;
         items.push(views::grant_request(request, app.as_ref().map(|app| &*app.definition)));
     }

@@ -6,7 +6,7 @@ use actix_web::HttpResponse;
 use actix_web::web::Path;
 use inn_grants::signature;
 use inn_ports::{Store, Topic};
-use inn_protocol::call::{Action, Papers};
+use inn_protocol::call::{Action, Papers, Place};
 use inn_protocol::caller::Caller;
 use inn_protocol::people::Role;
 use inn_protocol::request::{ClaimOffer, HoldCommand, Progress, QueueRequest, RequestState};
@@ -19,6 +19,7 @@ use serde_json::Value;
 use super::session::person;
 use super::views;
 use crate::error::ApiError;
+use crate::host::is_slug;
 use crate::incoming::Incoming;
 use crate::rates::Class;
 use crate::respond;
@@ -264,24 +265,28 @@ async fn check_result(store: &dyn Store, agent: &AgentId, request: RequestId, re
     }
 }
 
+/// A call about an app's requests arrives at the app, wherever its address is: the one decision needs to know which.
+fn at_app(mut incoming: Incoming, slug: Option<String>) -> Result<Incoming, ApiError> {
+    let Some(slug) = slug.filter(|slug| is_slug(slug)) else { return Err(incoming.fail(no_app())) };
+    incoming.place = Place::App { slug, own_origin: false };
+    Ok(incoming)
+}
+
 pub(super) async fn list(incoming: Incoming) -> Result<HttpResponse, ApiError> {
+    let slug = incoming.param("app").map(str::to_owned);
+    let incoming = at_app(incoming, slug)?;
     let fail = |refusal| incoming.fail(refusal);
     let state = match incoming.param("state") {
         None | Some("") => None,
         Some(text) => Some(RequestState::parse(text).ok_or_else(|| {
-            fail(Refusal::new(
-                Code::InvalidParameter,
-                "state must be one of submitted, working, completed, failed, canceled.",
-            ))
+            fail(Refusal::new(Code::InvalidParameter, "state must be one of submitted, working, completed, failed, canceled."))
         })?),
     };
-    let slug = incoming.param("app").unwrap_or_default();
-    let (store, gateway) = (&incoming.state.store, &incoming.state.gateway);
+    let store = &incoming.state.store;
     let requests: Vec<QueueRequest> = incoming
         .read(Action::ListRequests, |admitted| async move {
             let person = person(&admitted.caller)?;
-            let app = gateway.app(slug).await?.filter(|app| app.tenant == person.tenant).ok_or_else(no_app)?;
-            let requests = store.requests(app.id, state, LIST_LIMIT).await?;
+            let requests = store.requests(admitted.app()?.id, state, LIST_LIMIT).await?;
             let all = person.role >= Role::Editor;
             Ok(requests.into_iter().filter(|request| all || request.requester == Some(person.user)).collect())
         })
@@ -290,18 +295,18 @@ pub(super) async fn list(incoming: Incoming) -> Result<HttpResponse, ApiError> {
 }
 
 fn no_app() -> Refusal {
-    Refusal::new(Code::UnknownApp, "Name the app in the query (`?app=<slug>`); there is none of that name here.")
+    Refusal::new(Code::UnknownApp, "Name the app (`app`: its slug); there is none of that name here.")
 }
 
 pub(super) async fn view(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
     let id: RequestId = path.parse().map_err(|_| incoming.fail(Refusal::not_found()))?;
-    let slug = incoming.param("app").unwrap_or_default();
-    let (store, gateway) = (&incoming.state.store, &incoming.state.gateway);
+    let slug = incoming.param("app").map(str::to_owned);
+    let incoming = at_app(incoming, slug)?;
+    let store = &incoming.state.store;
     let request: QueueRequest = incoming
         .read(Action::ViewRequest { request: id }, |admitted| async move {
             let person = person(&admitted.caller)?;
-            let app = gateway.app(slug).await?.filter(|app| app.tenant == person.tenant).ok_or_else(no_app)?;
-            let request = store.request(app.id, id).await?;
+            let request = store.request(admitted.app()?.id, id).await?;
             let mine = |request: &QueueRequest| person.role >= Role::Editor || request.requester == Some(person.user);
             request.filter(mine).ok_or_else(Refusal::not_found)
         })
@@ -320,29 +325,25 @@ struct Cancel {
 pub(super) async fn cancel(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
     let id: RequestId = path.parse().map_err(|_| incoming.fail(Refusal::not_found()))?;
     let body: Cancel = incoming.document()?;
-    let fail = |refusal| incoming.fail(refusal);
-    let app = incoming.state.gateway.app(&body.app).await.map_err(fail)?.ok_or_else(|| fail(no_app()))?;
+    let incoming = at_app(incoming, Some(body.app))?;
     let reason = match line(&body.reason, 2_000) {
         reason if reason.is_empty() => "canceled".to_owned(),
         reason => reason,
     };
     let bus = incoming.state.bus.clone();
     let request: QueueRequest = incoming
-        .perform(Action::CancelRequest { request: id }, (app, reason), move |store, admitted, input| {
+        .perform(Action::CancelRequest { request: id }, reason, move |store, admitted, reason| {
             let bus = bus.clone();
             async move {
-                let (app, reason) = &*input;
                 let person = person(&admitted.caller)?;
-                if app.tenant != person.tenant {
-                    return Err(no_app().into());
-                }
-                let mine = store.request(app.id, id).await?;
+                let app = admitted.app()?.id;
+                let mine = store.request(app, id).await?;
                 let mine = mine.filter(|request| person.role >= Role::Editor || request.requester == Some(person.user));
                 if mine.is_none() {
                     return Err(Refusal::not_found().into());
                 }
-                let request = store.cancel(&admitted.record, app.id, id, reason).await?;
-                bus.publish(Topic::Requests(app.id)).await;
+                let request = store.cancel(&admitted.record, app, id, &reason).await?;
+                bus.publish(Topic::Requests(app)).await;
                 Ok(request)
             }
         })

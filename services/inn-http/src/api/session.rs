@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::app::session_cookie;
 use crate::error::ApiError;
-use crate::incoming::{COOKIE, HOST_COOKIE, Incoming, SESSION_PREFIX};
+use crate::incoming::{Incoming, SESSION_PREFIX};
 use crate::rates::Class;
 use crate::respond;
 use crate::state::HttpState;
@@ -111,7 +111,9 @@ pub(super) async fn view(incoming: Incoming) -> Result<HttpResponse, ApiError> {
     let body: Value = incoming
         .read(Action::OwnSession { verb: "view" }, |admitted| async move {
             let person = person(&admitted.caller)?;
-            let session = store.session_view(person.session).await?.ok_or_else(Refusal::not_found)?;
+            // Ended on another node a moment ago, which this one has not heard of yet.
+            let ended = || Refusal::new(Code::Unauthenticated, "This session has ended. Sign in again.");
+            let session = store.session_view(person.session).await?.ok_or_else(ended)?;
             let tenants = store.tenants_of(person.user).await?;
             let tenants: Vec<Value> = tenants
                 .iter()

@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::cookie::{Cookie, SameSite};
 use actix_web::http::header::LOCATION;
 use inn_grants::opaque;
-use inn_protocol::call::Action;
+use inn_protocol::call::{Action, Papers};
 use inn_protocol::{Code, Refusal, SessionId};
 use serde_json::Value;
 
@@ -12,7 +12,9 @@ use crate::error::ApiError;
 use crate::incoming::{COOKIE, HOST_COOKIE, Incoming, SESSION_PREFIX};
 use crate::rates::Class;
 
-pub(super) async fn enter(incoming: Incoming) -> Result<HttpResponse, ApiError> {
+pub(super) async fn enter(mut incoming: Incoming) -> Result<HttpResponse, ApiError> {
+    // A browser still shows the cookie of a session that has ended: coming in anew does not depend on it.
+    incoming.papers = Papers::None;
     let fail = |refusal| incoming.fail(refusal);
     incoming.rate(Class::Auth)?;
     let code = incoming.param("code").unwrap_or_default();

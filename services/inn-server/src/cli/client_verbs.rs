@@ -7,6 +7,6 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub enum ClientVerb {}
 
-pub fn run(verb: ClientVerb) -> ExitCode {
-    match verb {}
+pub fn run(verb: &ClientVerb) -> ExitCode {
+    match *verb {}
 }

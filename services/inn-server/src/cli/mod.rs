@@ -26,7 +26,7 @@ pub struct Cli {
 pub enum Verb {
     /// Run a whole platform on this machine, with a database of its own
     Up(Box<UpArgs>),
-    /// Run one node on a given database (DATABASE_URL)
+    /// Run one node on a given database (`DATABASE_URL`)
     Serve(Box<ServeArgs>),
     /// Bring a database up to what this version needs
     Migrate(Box<MigrateArgs>),
@@ -60,7 +60,7 @@ pub fn run(verb: Verb) -> ExitCode {
         Verb::Migrate(args) => migrate::run(&args, &mut out),
         Verb::Doctor(args) => doctor::run(&args, &mut out),
         Verb::Keys(args) => keys::run(&args, &mut out).map(|()| true),
-        Verb::Client(verb) => return client_verbs::run(verb),
+        Verb::Client(verb) => return client_verbs::run(&verb),
     };
     match ended {
         Ok(true) => ExitCode::SUCCESS,
@@ -74,7 +74,7 @@ pub fn run(verb: Verb) -> ExitCode {
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {
-    if error.chain().any(|cause| cause.is::<SettingError>()) {
+    if error.chain().any(<dyn std::error::Error>::is::<SettingError>) {
         return 2;
     }
     let unreachable = |cause: &(dyn std::error::Error + 'static)| {

@@ -7,6 +7,18 @@ use super::{Flags, SETTINGS, Setting, Settings};
 
 /// Names the settings file in the environment.
 pub(crate) const CONFIG_ENV: &str = "INN_CONFIG";
+/// What the verbs that talk to a platform read, and what they set for the programs they run.
+const CLIENT_ENV: [&str; 9] = [
+    "INN_AGENT",
+    "INN_APP_URL",
+    "INN_BIN",
+    "INN_CONFIG_DIR",
+    "INN_EMAIL",
+    "INN_PASSWORD",
+    "INN_PASSWORD_FILE",
+    "INN_TENANT",
+    "INN_URL",
+];
 /// A settings file is a page, not a data set.
 const LARGEST_FILE: u64 = 256 * 1024;
 
@@ -59,7 +71,9 @@ impl<'a> Sources<'a> {
 
     /// Variables that look like ours and are not: usually a slip of the finger.
     pub fn unknown_variables(&self) -> Vec<&str> {
-        let known = |name: &str| name == CONFIG_ENV || SETTINGS.iter().any(|setting| setting.env == name);
+        let known = |name: &str| {
+            name == CONFIG_ENV || CLIENT_ENV.contains(&name) || SETTINGS.iter().any(|setting| setting.env == name)
+        };
         self.env.keys().map(String::as_str).filter(|name| name.starts_with("INN_") && !known(name)).collect()
     }
 }

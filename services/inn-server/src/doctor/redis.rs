@@ -39,10 +39,9 @@ async fn ask(url: &Url, host: &str, port: u16) -> std::io::Result<String> {
 }
 
 async fn tell(stream: &mut BufReader<TcpStream>, words: &[&str]) -> std::io::Result<String> {
-    let mut text = format!("*{}\r\n", words.len());
-    for word in words {
-        text.push_str(&format!("${}\r\n{word}\r\n", word.len()));
-    }
+    let words_text: String =
+        words.iter().flat_map(|word| [format!("${}\r\n", word.len()), format!("{word}\r\n")]).collect();
+    let text = format!("*{}\r\n{words_text}", words.len());
     stream.get_mut().write_all(text.as_bytes()).await?;
     let mut line = String::new();
     let mut limited = tokio::io::AsyncReadExt::take(&mut *stream, 512);

@@ -120,7 +120,9 @@ fn a_damaged_key_is_refused_and_never_replaced() {
     let (_home, dir) = keys();
     let file = dir.join("register-1.pem");
     let whole = fs::read_to_string(&file).unwrap();
-    for text in [String::new(), whole[..60].to_owned(), whole.replace("PRIVATE", "PUBLIC"), "\u{fffd}".repeat(3000)] {
+    for text in
+        [String::new(), whole.chars().take(60).collect(), whole.replace("PRIVATE", "PUBLIC"), "\u{fffd}".repeat(3000)]
+    {
         fs::write(&file, &text).unwrap();
         let refused = KeyRing::open(&dir, Origin::Made).unwrap_err();
         assert!(refused.path == file && refused.what.contains("damaged"), "{refused}");

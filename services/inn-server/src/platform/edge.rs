@@ -14,10 +14,11 @@ use inn_http::{EdgeKeys, HttpState, Vitals};
 use inn_ports::{Apps as _, Blobs, Clock, Core, Store};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::background;
 use super::parts::Parts;
-use super::{AppFacts, Facts, Started, probe};
+use super::{AppFacts, Facts, Started, probe, trace};
 use crate::config::Settings;
 use crate::loops::Loops;
 use crate::vitals::PlatformVitals;
@@ -135,14 +136,15 @@ fn http(
         let vitals = Arc::clone(&vitals);
         App::new()
             .wrap_fn(move |request, service| {
-                let (vitals, began) = (Arc::clone(&vitals), Instant::now());
-                let answering = service.call(request);
+                let (vitals, began, span) = (Arc::clone(&vitals), Instant::now(), trace::span(&request));
+                let answering = span.in_scope(|| service.call(request)).instrument(span.clone());
                 async move {
                     let answer: Result<ServiceResponse<_>, actix_web::Error> = answering.await;
-                    let status = match &answer {
-                        Ok(answer) => answer.status(),
-                        Err(error) => error.as_response_error().status_code(),
+                    let (status, headers) = match &answer {
+                        Ok(answer) => (answer.status(), Some(answer.headers())),
+                        Err(error) => (error.as_response_error().status_code(), None),
                     };
+                    trace::answered(&span, status, headers);
                     vitals.answered(status.as_u16(), began.elapsed());
                     answer
                 }

@@ -47,13 +47,13 @@ impl Parts {
         io: &Runtime,
         database: &mut Option<EmbeddedPostgres>,
     ) -> anyhow::Result<Self> {
-        let listener = listen(settings)?;
-        let addresses = Addresses::of(settings, listener.local_addr()?)?;
-        up::home::prepare_dir(&settings.data.dir)?;
+        up::home::prepare_dir(&settings.data)?;
         let lock = match role {
             Role::Up(_) => Some(up::lock::DataLock::take(&settings.data.dir)?),
             Role::Serve { .. } => None,
         };
+        let listener = listen(settings)?;
+        let addresses = Addresses::of(settings, listener.local_addr()?)?;
         let keys = Arc::new(open_keys(&settings.data)?);
         let (database_url, migrate) = match role {
             Role::Up(_) => (up::database::start(settings, database)?, true),
@@ -68,8 +68,8 @@ impl Parts {
         let bus = inn_bus::connect(settings.redis.url.as_deref(), io.handle())?;
         let (root, published) = (Arc::new(keys.root()?), keys.published());
         // Only a platform that owns its database may give out a token file anew.
-        let rule = if matches!(role, Role::Up(_)) { Rule::Owner } else { Rule::Guest };
-        let tokens = addresses.loopback.then(|| AgentTokens::new(settings.data.tokens(), rule));
+        let giving = if matches!(role, Role::Up(_)) { Rule::Owner } else { Rule::Guest };
+        let tokens = addresses.loopback.then(|| AgentTokens::new(settings.data.tokens(), giving));
         let mut parts = Self {
             postgres_pid: database.as_ref().map(EmbeddedPostgres::pid),
             owner: None,

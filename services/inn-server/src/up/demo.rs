@@ -61,7 +61,7 @@ pub(crate) async fn install(store: &PgStore, dir: &Path, tenant: TenantId) -> an
         {
             Ok(deployed) => tracing::info!(app = app.slug, release = %deployed.release, "demo app installed"),
             Err(refusal) if refusal.code == Code::SlugTaken => {
-                tracing::warn!(app = app.slug, "the demo app's name is taken")
+                tracing::warn!(app = app.slug, "the demo app's name is taken");
             }
             Err(refusal) => {
                 tracing::error!(app = app.slug, %refusal, violations = ?refusal.violations, "a demo app could not be installed");

@@ -18,6 +18,7 @@ use url::Url;
 use super::{OWNER, UpOptions};
 use crate::address::Addresses;
 use crate::calls::platform_call;
+use crate::config::DataSettings;
 use crate::platform::read_optional;
 
 const FILE: &str = "home.json";
@@ -126,7 +127,8 @@ fn remember(path: &Path, owner: &str) -> anyhow::Result<()> {
 
 /// The data directory, made when missing. Started by root it lets the database's unprivileged user pass through; what
 /// is secret in it lies in closed directories of its own.
-pub(crate) fn prepare_dir(dir: &Path) -> anyhow::Result<()> {
+pub(crate) fn prepare_dir(data: &DataSettings) -> anyhow::Result<()> {
+    let dir = &data.dir;
     let context = || format!("the data directory {} cannot be used (--data)", dir.display());
     fs::DirBuilder::new().recursive(true).mode(0o711).create(dir).with_context(context)?;
     let found = fs::metadata(dir).with_context(context)?;
@@ -135,7 +137,7 @@ pub(crate) fn prepare_dir(dir: &Path) -> anyhow::Result<()> {
     if is_root() && found.uid() == 0 && mode & 0o011 != 0o011 {
         fs::set_permissions(dir, fs::Permissions::from_mode(mode | 0o011)).with_context(context)?;
     }
-    Ok(())
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(data.blobs()).with_context(context)
 }
 
 /// The owner of this process's own entry in `/proc`.
@@ -169,15 +171,17 @@ mod tests {
     #[test]
     fn the_data_directory_can_be_passed_through_by_the_databases_user() {
         let dir = tempfile::tempdir().unwrap();
-        let data = dir.path().join("deep/data");
-        prepare_dir(&data).unwrap();
-        prepare_dir(&data).unwrap();
-        fs::set_permissions(&data, fs::Permissions::from_mode(0o700)).unwrap();
-        prepare_dir(&data).unwrap();
-        let mode = fs::metadata(&data).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode, if is_root() { 0o711 } else { 0o700 });
+        let data = |dir: &Path| DataSettings { dir: dir.to_owned(), keys_dir: None };
+        let mode = |dir: &Path| fs::metadata(dir).unwrap().permissions().mode() & 0o777;
+        let deep = dir.path().join("deep/data");
+        prepare_dir(&data(&deep)).unwrap();
+        prepare_dir(&data(&deep)).unwrap();
+        fs::set_permissions(&deep, fs::Permissions::from_mode(0o700)).unwrap();
+        prepare_dir(&data(&deep)).unwrap();
+        assert_eq!(mode(&deep), if is_root() { 0o711 } else { 0o700 });
+        assert_eq!(mode(&deep.join("blobs")), 0o700);
         fs::write(dir.path().join("file"), "x").unwrap();
-        let refused = format!("{:#}", prepare_dir(&dir.path().join("file/data")).unwrap_err());
+        let refused = format!("{:#}", prepare_dir(&data(&dir.path().join("file/data"))).unwrap_err());
         assert!(refused.contains("--data"), "{refused}");
     }
 }

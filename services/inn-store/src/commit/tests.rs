@@ -378,6 +378,39 @@ async fn deleting_follows_every_kind_of_reference() {
     assert_eq!(events, ["delete cards c1", "delete lists l1", "update cards c2"]);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_reference_made_while_its_record_is_deleted_never_dangles() {
+    let world = Arc::new(World::new().await);
+    for round in 0..40 {
+        let list = format!("l{round}");
+        world.create("lists", &list, json!({"title": "To Do"})).await;
+        let spawn = |plan: inn_ports::Plan| {
+            let world = world.clone();
+            tokio::spawn(async move { world.store.commit(&plan).await.map(|_| ()) })
+        };
+        let mut writers = Vec::new();
+        for writer in 0..3 {
+            let id = format!("c{round}x{writer}");
+            writers.push(spawn(world.plan(
+                Verb::Create,
+                "cards",
+                &id,
+                json!({"title": "One", "also": [list.clone()]}),
+            )));
+        }
+        let delete = spawn(world.plan(Verb::Delete, "lists", &list, json!({})));
+        for writer in writers {
+            match writer.await.unwrap() {
+                Ok(()) => {}
+                Err(StoreError::Refused(refusal)) => assert_eq!(refusal.code, Code::InvalidRef),
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        delete.await.unwrap().unwrap();
+    }
+    assert_eq!(world.count(&format!("{} WHERE also <> '{{}}'", world.table("cards"))).await, 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_lost_during_the_commit_is_unknown() {
     let world = Arc::new(World::new().await);
@@ -439,40 +472,4 @@ async fn hostile_texts_are_values_and_never_sql() {
     let mut plan = world.card("c1", "x");
     plan.record.draft.target = "cards/\0".into();
     world.store.commit(&plan).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn zz_speed() {
-    let world = Arc::new(World::new().await);
-    let admin = world.db.admin().await;
-    admin.batch_execute("VACUUM ANALYZE").await.unwrap();
-    world.create("lists", "l1", json!({"title": "To Do"})).await;
-    let run = |lanes: usize, each: usize, what: &'static str| {
-        let world = world.clone();
-        async move {
-            let started = std::time::Instant::now();
-            let tasks: Vec<_> = (0..lanes)
-                .map(|lane| {
-                    let world = world.clone();
-                    tokio::spawn(async move {
-                        for turn in 0..each {
-                            let mut plan = world.plan(Verb::Create, "cards", &format!("{what}{lanes}x{lane}x{turn}"), json!({"title": "One", "list": "l1", "points": 3}));
-                            plan.record.nonce = Some(world.nonce(&format!("{what}{lanes}n{lane}x{turn}")));
-                            match what { "nolive" => plan.record.live = Default::default(), "nogrant" => { plan.record.live.grant = None; plan.record.live.member = None; } , _ => {} }
-                            world.store.commit(&plan).await.unwrap();
-                        }
-                    })
-                })
-                .collect();
-            for task in tasks { task.await.unwrap(); }
-            let per = started.elapsed().as_secs_f64() * 1e6 / (lanes * each) as f64;
-            println!("{what} lanes {lanes}: {per:.0} us each, {:.0}/s", 1e6 / per);
-        }
-    };
-    for what in ["warm", "live", "nogrant", "nolive", "live2"] { run(1, 1000, what).await; run(8, 500, what).await; }
-    let mut plan = world.card("zz", "One");
-    let mut cpu = std::time::Duration::ZERO;
-    for _ in 0..1000 { let t = std::time::Instant::now(); let s = super::text::build(&plan, world.app.definition.model.collection("cards").unwrap()).unwrap(); cpu += t.elapsed(); assert!(s.text.len() > 10); plan.write.id.push('x'); }
-    println!("text build {} us (debug), {} bytes", cpu.as_micros() / 1000, super::text::build(&plan, world.app.definition.model.collection("cards").unwrap()).unwrap().text.len());
-    let s = admin.query("SELECT calls, mean_exec_time FROM pg_stat_statements LIMIT 1", &[]).await; println!("{:?}", s.is_ok());
 }

@@ -113,3 +113,24 @@ async fn a_full_writer_says_unavailable_and_loses_nothing_it_took() {
     let kept: i64 = db.admin().await.query_one("SELECT count(*) FROM inn.entries", &[]).await.unwrap().get(0);
     assert_eq!(kept, written);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_entry_the_database_cannot_take_costs_the_others_nothing() {
+    let (world, mut readers) = (Arc::new(World::new().await), Vec::new());
+    for reader in 0..40 {
+        let world = world.clone();
+        readers.push(tokio::spawn(async move {
+            let mut call = world.call("records.list");
+            // PostgreSQL takes no U+0000 in a text.
+            call.nonce = Some(world.nonce(&if reader % 10 == 0 { format!("{reader}\0") } else { reader.to_string() }));
+            (reader % 10 == 0, world.store.record(call, CallOutcome::Done).await)
+        }));
+    }
+    for reader in readers {
+        match reader.await.unwrap() {
+            (true, result) => assert!(matches!(result, Err(StoreError::Broken)), "{result:?}"),
+            (false, result) => result.unwrap(),
+        }
+    }
+    assert_eq!(world.count("inn.entries WHERE action = 'records.list'").await, 36);
+}

@@ -6,6 +6,7 @@ use inn_ports::{StoreError, StoreResult};
 use inn_protocol::register::{CallOutcome, CallRecord};
 use inn_protocol::{AgentId, AppId, Code, GrantId, SessionId, UserId};
 use tokio::sync::{mpsc, oneshot};
+use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::error::{broken, no_connection};
@@ -44,7 +45,11 @@ pub(crate) fn start(io: &tokio::runtime::Handle, pool: Pool) -> Sender {
     io.spawn(async move {
         let mut batch = Vec::with_capacity(BATCH);
         while receiver.recv_many(&mut batch, BATCH).await > 0 {
-            write(&pool, std::mem::take(&mut batch)).await;
+            let (pool, batch) = (pool.clone(), std::mem::take(&mut batch));
+            // In a task of its own: should one batch panic, those who wait for it are told, and the writer lives on.
+            if let Err(error) = tokio::spawn(async move { write(&pool, batch).await }).await {
+                tracing::error!(%error, "a batch of register entries was not written");
+            }
         }
     });
     Sender(sender)
@@ -219,7 +224,11 @@ async fn insert(pool: &Pool, batch: &[&Waiting]) -> StoreResult<Vec<StoreResult<
     // A connection lost here leaves the entry's fate open, but nothing else has happened: "unavailable" is the truth
     // for the caller, whose read is then not answered.
     let rows = client.query(&statement, &columns.parameters()).await.map_err(broken("register writer"))?;
-    Ok(rows.iter().map(|row| verdict(row.get(0), row.get(1))).collect())
+    let result = |row: &Row| {
+        let (live, fresh) = (row.try_get(0), row.try_get(1));
+        verdict(live.map_err(broken("register writer"))?, fresh.map_err(broken("register writer"))?)
+    };
+    Ok(rows.iter().map(result).collect())
 }
 
 fn verdict(live: bool, fresh: bool) -> StoreResult<()> {

@@ -24,7 +24,7 @@ SELECT s.seq, s.call, s.chain, e.at, e.facts, e.outcome, e.effect, e.digest, r.c
     sha256(convert_to(coalesce(r.sentence, '') || E'\\n' || coalesce(r.shape, '') || E'\\n' || r.\"row\" || E'\\n' || coalesce(r.labels, ''), 'UTF8'))
         AS receipt_effect
 FROM (SELECT * FROM inn.sealed WHERE tenant = $1 AND seq > $2 ORDER BY seq LIMIT 2000) s
-LEFT JOIN inn.entries e ON e.call = s.call AND e.tenant = s.tenant
+LEFT JOIN inn.entries e ON e.call = s.call AND e.at = s.at AND e.tenant = s.tenant
 LEFT JOIN inn.receipts r ON r.call = e.call AND r.at = e.at AND r.tenant = e.tenant
 ORDER BY s.seq";
 
@@ -32,7 +32,7 @@ ORDER BY s.seq";
 const UNSEALED: &str = "
 SELECT e.call FROM inn.entries e JOIN inn.seal_state t ON t.tenant = e.tenant
 WHERE e.tenant = $1 AND (e.txid, e.call) <= (t.txid, t.call)
-    AND NOT EXISTS (SELECT FROM inn.sealed s WHERE s.tenant = e.tenant AND s.call = e.call)
+    AND NOT EXISTS (SELECT FROM inn.sealed s WHERE s.tenant = e.tenant AND s.call = e.call AND s.at = e.at)
 ORDER BY e.txid, e.call LIMIT 100";
 
 /// The newest entries are not sealed yet; their own digests must hold all the same.
@@ -173,9 +173,10 @@ impl Check<'_> {
         }
         // One bad entry is one problem, not one for each that follows.
         self.chain = kept;
-        if read(row, "receipt")?
-            && read::<Option<&[u8]>>(row, "receipt_effect")? != read::<Option<&[u8]>>(row, "effect")?
-        {
+        let effect: Option<&[u8]> = read(row, "effect")?;
+        if own.is_some() && effect.is_some() != read::<bool>(row, "receipt")? {
+            self.problem(format!("The receipt of {call} was removed, or put in later."));
+        } else if effect.is_some() && effect != read::<Option<&[u8]>>(row, "receipt_effect")? && own.is_some() {
             self.problem(format!("The receipt of {call} was changed."));
         }
         Ok(())

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use inn_ports::{Ledger, Register};
-use inn_protocol::register::{CallOutcome, Head, Verification};
+use inn_protocol::register::{CallOutcome, EntrySearch, Head, Verification};
 use inn_protocol::{CallId, Digest, TenantId};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -104,7 +104,7 @@ async fn entries_and_receipts_can_be_neither_changed_nor_removed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_kind_of_tampering_is_found() {
     // One database a case: each starts from a sealed register that verifies.
-    let cases: [(&str, &str); 8] = [
+    let cases: [(&str, &str); 9] = [
         ("UPDATE inn.entries SET facts = replace(facts, 'records.create', 'records.delete') WHERE call = $1", "was changed"),
         (
             "UPDATE inn.entries SET outcome = 'refused:forbidden', digest = sha256(convert_to(facts || E'\\nrefused:forbidden\\n' || \
@@ -117,6 +117,7 @@ async fn every_kind_of_tampering_is_found() {
             "WITH a AS (DELETE FROM inn.entries WHERE call = $1) DELETE FROM inn.sealed WHERE call = $1",
             "of the chain are missing",
         ),
+        ("DELETE FROM inn.receipts WHERE call = $1", "was removed"),
         ("UPDATE inn.sealed SET chain = sha256('x') WHERE call = $1", "is not what was sealed"),
         ("UPDATE inn.heads SET head = sha256('x') WHERE $1::uuid IS NOT NULL", "not signed"),
         (
@@ -143,6 +144,7 @@ async fn every_kind_of_tampering_is_found() {
         let changed = admin.execute(forgery, &[&plan.record.draft.call.uuid()]).await.unwrap();
         assert!(changed > 0, "{forgery}");
         let found = world.store.verify(world.tenant, None).await.unwrap();
+        assert!(!found.ok, "{forgery}");
         assert!(problem(&found).contains(expected), "{forgery}: {found:?}");
     }
 }
@@ -222,6 +224,22 @@ async fn two_sealers_at_work_do_not_fork_the_chain() {
     let found = second.verify(tenant, None).await.unwrap();
     assert!(found.ok, "{found:?}");
     assert_eq!((found.entries, found.sealed), (320, 320));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_with_two_entries_does_not_stop_the_sealer() {
+    // A commit that was unknown to the node, and what the node wrote about it afterwards.
+    let (store, _db) = TestDb::new().await;
+    let tenant = TenantId::new();
+    let call = bare(tenant, "x");
+    store.record(call.clone(), CallOutcome::Done).await.unwrap();
+    store.record(call.clone(), CallOutcome::Refused { code: "outcome_unknown" }).await.unwrap();
+    sealed(&store, tenant, 2).await;
+    let found = store.verify(tenant, None).await.unwrap();
+    assert!(found.ok, "{found:?}");
+    assert_eq!((found.entries, found.sealed), (2, 2));
+    let entries = store.entries(tenant, &EntrySearch { limit: 10, ..EntrySearch::default() }).await.unwrap();
+    assert_eq!(entries.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [Some(2), Some(1)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

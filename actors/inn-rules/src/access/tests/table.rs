@@ -7,7 +7,8 @@ use inn_protocol::people::Role;
 use super::fixture::{LOOPBACK, PUBLIC, actions, agent, app, asked, full_agent, key, person};
 
 /// `+` allowed, else the first letter of the code in [`LETTERS`].
-const LETTERS: [(&str, char); 6] = [
+const LETTERS: [(&str, char); 7] = [
+    ("agent_token_required", 't'),
     ("unauthenticated", 'u'),
     ("forbidden", 'f'),
     ("signature_required", 's'),
@@ -53,16 +54,16 @@ fn every_action_for_every_kind_of_caller() {
     // scopes for a viewer, editor, owner; key; platform.
     let expected = [
         "app.describe        ++++++++++++",
-        "records.list        u+u+++i+++u+",
-        "records.view        u+u+++i+++u+",
-        "records.create      u+uf++if++u+",
-        "records.update      u+uf++if++u+",
-        "records.delete      u+uf++if++u+",
-        "operations.run      u+uf++if++u+",
-        "requests.ask        u+uf++ffffu+",
-        "requests.view       u+u+++ffffu+",
-        "requests.list       u+u+++ffffu+",
-        "requests.cancel     u+uf++ffffu+",
+        "records.list        t+u+++i+++u+",
+        "records.view        t+u+++i+++u+",
+        "records.create      t+uf++if++u+",
+        "records.update      t+uf++if++u+",
+        "records.delete      t+uf++if++u+",
+        "operations.run      t+uf++if++u+",
+        "requests.ask        t+uf++ffffu+",
+        "requests.view       t+u+++ffffu+",
+        "requests.list       t+u+++ffffu+",
+        "requests.cancel     t+uf++ffffu+",
         "agents.register     sssfff+++++f",
         "grants.request      sssfff+++++f",
         "tokens.take         sssfff+++++f",
@@ -76,10 +77,10 @@ fn every_action_for_every_kind_of_caller() {
         "apps.list           uuu+++ffffu+",
         "apps.deploy         uuuff+ffffu+",
         "apps.rollback       uuuff+ffffu+",
-        "grants.list         uuuff+ffffu+",
-        "grants.view-request uuuff+++++++",
-        "grants.approve      uuuff+ffffff",
-        "grants.revoke       uuuff+ffffu+",
+        "grants.list         uuu+++ffffu+",
+        "grants.view-request uuu+++++++++",
+        "grants.approve      uuu+++ffffff",
+        "grants.revoke       uuu+++ffffu+",
         "explain             uuu+++++++u+",
         "audit.tail          uuuff+ffffu+",
         "receipts.view       uuu+++++++u+",

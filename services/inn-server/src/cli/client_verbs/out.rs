@@ -39,10 +39,15 @@ impl Out {
         let _ = stdout.write_all(bytes).and_then(|()| stdout.flush());
     }
 
+    /// Words of strangers on one line, without what could steer a terminal.
+    pub(crate) fn one_line(text: &str) -> String {
+        clean(text).replace(['\n', '\t'], " ")
+    }
+
     /// Talk: progress, hints, what was done.
     #[allow(clippy::unused_self, reason = "speaking is what it is for, in either mode")]
     pub(crate) fn say(self, text: impl AsRef<str>) {
-        let _ = writeln!(io::stderr().lock(), "{}", text.as_ref());
+        let _ = writeln!(io::stderr().lock(), "{}", clean(text.as_ref()));
     }
 
     /// The document with `--json`, else the words.

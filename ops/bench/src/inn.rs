@@ -1,0 +1,171 @@
+//! Innkeeper under test: a platform of this run's own, the kanban app, an agent with a grant.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use bytes::Bytes;
+use inn_client::{AgentKey, Client, Papers, RetryPolicy};
+use serde_json::{Value, json};
+
+use crate::cards;
+use crate::face::{Face, text};
+use crate::load::Target;
+use crate::machine::Processes;
+use crate::server::{ReadyFile, Server, inn, run};
+
+pub(crate) const SLUG: &str = "bench";
+const OWNER: &str = "owner@bench.example";
+const PASSWORD: &str = "correct horse battery staple";
+pub(crate) const CAPABILITY: &str = "summarise-board";
+/// As many as the platform lets one app have open.
+pub(crate) const MOST_OPEN: usize = 1000;
+
+/// Settings that differ from the defaults, for the report.
+pub(crate) const SETTINGS: &str = "INN_RATE_AUTH, INN_RATE_DATA, INN_RATE_OPERATIONS, INN_RATE_QUEUE = 0 (no rate limits)";
+
+pub(crate) struct Inn {
+    server: Server,
+    client: Client,
+    target: Target,
+    data: PathBuf,
+}
+
+/// Who calls the app.
+#[derive(Clone)]
+pub(crate) struct Callers {
+    pub(crate) signed: Face,
+    /// The agent's key alone, for the queue.
+    pub(crate) key: Face,
+    pub(crate) session: Face,
+    pub(crate) loopback: Face,
+}
+
+/// What outlives a restart.
+pub(crate) struct Papersheet {
+    session: Arc<str>,
+    key: AgentKey,
+    token: Arc<str>,
+}
+
+impl Inn {
+    /// Starts it on `<dir>/inn`, which may hold an earlier start's data.
+    pub(crate) async fn start(binary: &Path, dir: &Path, synchronous_commit: bool) -> anyhow::Result<Self> {
+        let (password, ready) = (dir.join("password"), dir.join("ready.json"));
+        fs::write(&password, PASSWORD)?;
+        let data = dir.join("inn");
+        let mut command = inn(binary);
+        command.arg("up").arg("--data").arg(&data).args(["--listen", "127.0.0.1:0", "--owner", OWNER, "--no-demo"]);
+        command.arg("--password-file").arg(&password).arg("--ready-file").arg(&ready);
+        for class in ["AUTH", "DATA", "OPERATIONS", "QUEUE"] {
+            command.env(format!("INN_RATE_{class}"), "0");
+        }
+        command.env("INN_SYNCHRONOUS_COMMIT", synchronous_commit.to_string());
+        let mut server = Server::start(command, dir.join("inn.log"))?;
+        let found = server.until(async || serde_json::from_slice::<ReadyFile>(&fs::read(&ready).ok()?).ok()).await;
+        let facts = found.context("inn up")?;
+        if facts.pid != server.pid() {
+            bail!("the ready file names process {}, started was {}", facts.pid, server.pid());
+        }
+        let port = facts.platform.rsplit_once(':').and_then(|(_, port)| port.trim_end_matches('/').parse().ok());
+        let address = ([127, 0, 0, 1], port.context("the platform's address has no port")?).into();
+        let processes = Processes { server: facts.pid, database: facts.postgres_pid };
+        let client = Client::new(&facts.platform)?.with_retry(RetryPolicy::NEVER);
+        Ok(Self { server, client, target: Target { address, processes }, data })
+    }
+
+    pub(crate) const fn processes(&self) -> Processes {
+        self.target.processes
+    }
+
+    /// `on`, unless the database was started otherwise: read off its command line.
+    pub(crate) fn fsync(&self) -> anyhow::Result<&'static str> {
+        let Some(pid) = self.target.processes.database else { bail!("the ready file names no database process") };
+        let line = fs::read_to_string(format!("/proc/{pid}/cmdline"))?;
+        Ok(if line.contains("fsync=off") { "off" } else { "on" })
+    }
+
+    /// Deploys the app and gives an agent a grant on it.
+    pub(crate) async fn furnish(&self, bundle: Vec<u8>) -> anyhow::Result<Papersheet> {
+        let signed_in = self.client.sign_in(OWNER, PASSWORD, None).await?;
+        let session: Arc<str> = text(&signed_in, "token")?.into();
+        let person = self.client.person(&session);
+        person.deploy(Bytes::from(bundle), &[("slug", SLUG), ("capabilities", CAPABILITY)]).await?;
+        let key = AgentKey::from_seed(rand::random());
+        let agent = self.client.agent(key.clone());
+        agent.register("Benchmark").await?;
+        let scopes: Vec<String> = cards::SCOPES.iter().map(|&scope| scope.to_owned()).collect();
+        let request = agent.request_grant(SLUG, &scopes, "to measure").await?.json()?;
+        let consent = json!({"password": PASSWORD});
+        let grant = person.approve(&text(&request, "id")?, &consent).await?.json()?;
+        let token = agent.new_token(&text(&grant, "id")?).await?.token.into();
+        Ok(Papersheet { session, key, token })
+    }
+
+    pub(crate) async fn callers(&mut self, papers: &Papersheet) -> anyhow::Result<Callers> {
+        let file = self.data.join("tokens").join(SLUG);
+        let token = self.server.until(async || fs::read_to_string(&file).ok().filter(|text| !text.is_empty())).await;
+        let token = token.context("the app's agent token file")?;
+        let prefix = format!("/apps/{SLUG}");
+        let signed = Papers::Agent { key: papers.key.clone(), token: Arc::clone(&papers.token), delegation: None };
+        let signed = Face { client: self.client.clone(), prefix, papers: signed, target: self.target };
+        Ok(Callers {
+            key: signed.with(Papers::Key(papers.key.clone())),
+            session: signed.with(Papers::Session(Arc::clone(&papers.session))),
+            loopback: signed.with(Papers::Loopback(token.trim().into())),
+            signed,
+        })
+    }
+
+    pub(crate) fn stop(self) -> anyhow::Result<()> {
+        self.server.stop()
+    }
+}
+
+/// The kanban demo with room for more open requests, packed by `inn pack`. Without `indexed` the index that the app
+/// declares on its cards is left out, as in the reference measurement: then what counts is what a server does by itself.
+pub(crate) fn bundle(binary: &Path, kanban: &Path, dir: &Path, indexed: bool) -> anyhow::Result<(Vec<u8>, Value)> {
+    let copy = dir.join("app");
+    copy_folder(kanban, &copy)?;
+    edit(&copy.join("manifest.json"), |manifest| {
+        if let Some(limit) = manifest.pointer_mut("/innkeeper/limits/maxOpenRequests") {
+            *limit = MOST_OPEN.into();
+        }
+    })?;
+    let schema = edit(&copy.join("pb/pb_schema.json"), |schema| {
+        let collections = schema.as_array_mut().into_iter().flatten();
+        for collection in collections.filter(|collection| !indexed && collection.get("name") == Some(&json!("cards"))) {
+            if let Some(indexes) = collection.get_mut("indexes") {
+                *indexes = json!([]);
+            }
+        }
+    })?;
+    let packed = dir.join("bench.agentapp");
+    let mut command = inn(binary);
+    command.arg("pack").arg(&copy).arg("-o").arg(&packed);
+    run(command)?;
+    Ok((fs::read(packed)?, schema))
+}
+
+fn edit(path: &Path, change: impl FnOnce(&mut Value)) -> anyhow::Result<Value> {
+    let context = || path.display().to_string();
+    let mut value: Value = serde_json::from_slice(&fs::read(path).with_context(context)?).with_context(context)?;
+    change(&mut value);
+    fs::write(path, serde_json::to_vec_pretty(&value)?)?;
+    Ok(value)
+}
+
+fn copy_folder(from: &Path, to: &Path) -> anyhow::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
