@@ -23,7 +23,8 @@ pub(crate) const CAPABILITY: &str = "summarise-board";
 pub(crate) const MOST_OPEN: usize = 1000;
 
 /// Settings that differ from the defaults, for the report.
-pub(crate) const SETTINGS: &str = "INN_RATE_AUTH, INN_RATE_DATA, INN_RATE_OPERATIONS, INN_RATE_QUEUE = 0 (no rate limits)";
+pub(crate) const SETTINGS: &str =
+    "INN_RATE_AUTH, INN_RATE_DATA, INN_RATE_OPERATIONS, INN_RATE_QUEUE = 0 (no rate limits)";
 
 pub(crate) struct Inn {
     server: Server,

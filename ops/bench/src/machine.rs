@@ -58,7 +58,8 @@ impl Cpu {
 impl Processes {
     pub(crate) fn cpu(self) -> anyhow::Result<Cpu> {
         let all = table()?;
-        let ticks = |pid: u32, reaped: bool| all.get(&pid).map_or(0, |row| row.own + if reaped { row.reaped } else { 0 });
+        let ticks =
+            |pid: u32, reaped: bool| all.get(&pid).map_or(0, |row| row.own + if reaped { row.reaped } else { 0 });
         let mut database = 0;
         if let Some(first) = self.database {
             // A process that ends hands its time to its parent, so this sum never goes back.
@@ -106,7 +107,9 @@ fn table() -> anyhow::Result<HashMap<u32, Row>> {
     for entry in fs::read_dir("/proc").context("/proc cannot be read: the benchmark runs on Linux only")? {
         let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
         // A process may end while we look.
-        let Some(row) = fs::read_to_string(format!("/proc/{pid}/stat")).ok().as_deref().and_then(parse) else { continue };
+        let Some(row) = fs::read_to_string(format!("/proc/{pid}/stat")).ok().as_deref().and_then(parse) else {
+            continue;
+        };
         rows.insert(pid, row);
     }
     Ok(rows)

@@ -52,7 +52,8 @@ impl PocketBase {
         let answer = face.call(&Outgoing::post("/api/collections/_superusers/auth-with-password", &who)).await?;
         let token = text(&answer, "token")?;
         let import = Outgoing::new(Method::PUT, "/api/collections/import");
-        let import = import.json(&json!({"collections": schema, "deleteMissing": false})).header("authorization", &token)?;
+        let import =
+            import.json(&json!({"collections": schema, "deleteMissing": false})).header("authorization", &token)?;
         face.call(&import).await.context("the schema could not be imported")?;
         Ok(Self { server, face })
     }
@@ -70,4 +71,3 @@ impl PocketBase {
         self.server.stop()
     }
 }
-

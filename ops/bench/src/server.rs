@@ -24,7 +24,8 @@ impl Server {
     pub(crate) fn start(mut command: Command, log: PathBuf) -> anyhow::Result<Self> {
         let file = File::create(&log).with_context(|| log.display().to_string())?;
         command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
-        let child = command.spawn().with_context(|| format!("{} cannot be started", command.get_program().display()))?;
+        let child =
+            command.spawn().with_context(|| format!("{} cannot be started", command.get_program().display()))?;
         Ok(Self { child, log })
     }
 
@@ -119,11 +120,17 @@ pub(crate) fn inn(binary: &Path) -> Command {
 /// Runs a program to its end; its words are the error when it fails.
 pub(crate) fn run(mut command: Command) -> anyhow::Result<()> {
     let program = command.get_program().to_owned();
-    let output = command.stdin(Stdio::null()).output().with_context(|| format!("{} cannot be started", program.display()))?;
+    let output =
+        command.stdin(Stdio::null()).output().with_context(|| format!("{} cannot be started", program.display()))?;
     if output.status.success() {
         return Ok(());
     }
-    Err(anyhow!("{} ended with {}: {}", program.display(), output.status, String::from_utf8_lossy(&output.stderr).trim()))
+    Err(anyhow!(
+        "{} ended with {}: {}",
+        program.display(),
+        output.status,
+        String::from_utf8_lossy(&output.stderr).trim()
+    ))
 }
 
 #[cfg(test)]

@@ -75,7 +75,11 @@ pub(crate) fn measure() -> anyhow::Result<Cost> {
             ensure!(verified == 5, "the token holds 5 scopes, not {verified}");
         }
     }
-    Ok(Cost { warm_p50: percentile(&mut warm, 50), warm_p99: percentile(&mut warm, 99), cold_p50: percentile(&mut cold, 50) })
+    Ok(Cost {
+        warm_p50: percentile(&mut warm, 50),
+        warm_p99: percentile(&mut warm, 99),
+        cold_p50: percentile(&mut cold, 50),
+    })
 }
 
 /// What the server keeps at hand.

@@ -149,7 +149,7 @@ fn http(
                     answer
                 }
             })
-            .configure(inn_http::configure(state.clone(), console))
+            .configure(inn_http::configure(state.clone(), inn_console::routes))
     });
     let server = server
         .workers(workers)
@@ -162,9 +162,6 @@ fn http(
         .context("the HTTP server could not be started")?;
     Ok(server.run())
 }
-
-/// Routes of the platform's origin beside `/v1`.
-fn console(_: &mut web::ServiceConfig) {}
 
 /// What a listener on every address is reached by from here.
 fn reachable(bound: SocketAddr) -> SocketAddr {

@@ -53,6 +53,7 @@ fn two_nodes_on_one_database_run_in_one_process_and_a_second_start_finds_everyth
     for platform in [&first, &second] {
         assert!(get(platform, "/readyz").starts_with("HTTP/1.1 200 "));
         assert!(get(platform, "/metrics").contains("inn_stuck 0"));
+        assert!(get(platform, "/").contains("text/html"), "the console is there");
     }
     assert_eq!(second.facts().owner, None);
     second.stop().unwrap();
