@@ -4,6 +4,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
+/// Largest file of a demo app, in bytes. What is larger is no part of one.
+const LARGEST: u64 = 1 << 20;
+
 fn main() -> io::Result<()> {
     let root =
         PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../../ops/demo").canonicalize()?;
@@ -33,7 +36,13 @@ fn main() -> io::Result<()> {
 fn walk(dir: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     println!("cargo::rerun-if-changed={}", dir.display());
     for path in sorted(dir)? {
-        if path.is_dir() { walk(&path, files)? } else { files.push(path) }
+        if path.is_dir() {
+            walk(&path, files)?;
+        } else if fs::metadata(&path)?.len() > LARGEST {
+            return Err(io::Error::other(format!("{} is too large for a demo app: is it a left-over?", path.display())));
+        } else {
+            files.push(path);
+        }
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ const HOUSE: &[(&str, &[&str])] = &[
     ("inn-bus",      &["inn-protocol", "inn-ports"]),
     ("inn-embedded", &[]),
     ("inn-http",     &["inn-protocol", "inn-rules", "inn-grants", "inn-bundle", "inn-ports", "inn-actors"]),
-    ("inn-console",  &["inn-protocol", "inn-rules", "inn-ports", "inn-actors", "inn-http"]),
+    ("inn-console",  &["inn-protocol", "inn-rules", "inn-grants", "inn-ports", "inn-actors", "inn-http"]),
     ("inn-client",   &["inn-protocol", "inn-grants"]),
     ("inn-server",   &["inn-protocol", "inn-rules", "inn-grants", "inn-bundle", "inn-ports", "inn-actors", "inn-store",
                        "inn-bus", "inn-embedded", "inn-http", "inn-console", "inn-client"]),

@@ -8,6 +8,8 @@
     reason = "a test that meets something unexpected fails there and then"
 )]
 
+mod apps;
+mod door;
 mod layers;
 mod tidy;
 mod v1;

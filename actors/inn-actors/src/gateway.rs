@@ -15,7 +15,7 @@ use inn_rules::access::{self, Host, Permit};
 use inn_rules::filter::AuthFacts;
 use tokio::sync::oneshot;
 
-use crate::papers::{Evidence, Verified, judge};
+use crate::papers::{Evidence, Former, Rejected, Verified, judge};
 
 /// Two messages a connection of one worker are more than enough to wait here; the permits in front are the real limit.
 const MAILBOX: usize = 512;
@@ -77,7 +77,10 @@ impl Handler<Admit> for GatewayActor {
 pub(crate) fn admit(call: &Call, evidence: &Evidence, host: Host, now: DateTime<Utc>) -> Judgement {
     let verified = match judge(call, evidence, now) {
         Ok(verified) => verified,
-        Err(refusal) => return Judgement::Refused { refusal, record: None },
+        Err(Rejected { refusal, former }) => {
+            let record = former.map(|former| Box::new(former_record(call, *former, evidence.app.as_deref())));
+            return Judgement::Refused { refusal, record };
+        }
     };
     let app = evidence.app.as_deref();
     let record = record(call, &verified, app);
@@ -101,12 +104,13 @@ fn record(call: &Call, verified: &Verified, app: Option<&AppSnapshot>) -> CallRe
         Caller::Key(agent) => (Some(agent.clone()), None, Some("signed")),
         _ => (None, None, None),
     };
-    let tenant = match (app, caller) {
-        (Some(app), _) => app.tenant,
-        (None, Caller::Person(person)) => person.tenant,
-        (None, Caller::Agent(agent)) => agent.tenant,
-        (None, _) => TenantId::PLATFORM,
+    let tenant = match caller {
+        Caller::Person(person) => person.tenant,
+        // Its own tenant's business, even when it knocks at another tenant's app: that one learns nothing of it.
+        Caller::Agent(agent) => agent.tenant,
+        _ => app.map(|app| app.tenant).or(call.about).unwrap_or(TenantId::PLATFORM),
     };
+    let app = app.filter(|app| app.tenant == tenant);
     let draft = EntryDraft {
         call: call.id,
         tenant,
@@ -136,6 +140,19 @@ fn record(call: &Call, verified: &Verified, app: Option<&AppSnapshot>) -> CallRe
         body: call.body_digest,
     });
     CallRecord { live: live(call, caller, app), draft, nonce, idempotency }
+}
+
+/// The record of a call whose right was gone: who it was is still known, and for whom it once acted.
+fn former_record(call: &Call, former: Former, app: Option<&AppSnapshot>) -> CallRecord {
+    let claims = former.token.claims.clone();
+    let verified = Verified { caller: Caller::Key(former.signature.agent.clone()), signature: Some(former.signature) };
+    let app = app.filter(|app| app.tenant == claims.tenant);
+    let mut record = record(call, &verified, app);
+    record.draft.caller = "agent";
+    record.draft.tenant = claims.tenant;
+    record.draft.user = Some(claims.user);
+    record.draft.grant = Some(claims.grant);
+    record
 }
 
 fn via(via: Via) -> &'static str {

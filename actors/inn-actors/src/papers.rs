@@ -38,6 +38,25 @@ pub(crate) struct Verified {
     pub(crate) signature: Option<VerifiedSignature>,
 }
 
+/// Papers that did not hold. When key and token were genuine and only the right behind them is gone, whose call it was
+/// is known, and the refusal belongs into the register; anybody else is a stranger.
+pub(crate) struct Rejected {
+    pub(crate) refusal: Refusal,
+    pub(crate) former: Option<Box<Former>>,
+}
+
+/// An agent that proved its key and showed a token we minted for it, but acts for nobody any more.
+pub(crate) struct Former {
+    pub(crate) signature: VerifiedSignature,
+    pub(crate) token: Arc<VerifiedToken>,
+}
+
+impl From<Refusal> for Rejected {
+    fn from(refusal: Refusal) -> Self {
+        Self { refusal, former: None }
+    }
+}
+
 /// Looks up what [`judge`] needs. Refuses only what cannot be looked up at all.
 pub(crate) async fn gather(call: &Call, snapshots: &Snapshots) -> Result<Evidence, Refusal> {
     let mut evidence = Evidence::default();
@@ -101,7 +120,7 @@ async fn gather_grant(
 }
 
 /// Checks signature, token, grant and session. Pure: `now` is database time.
-pub(crate) fn judge(call: &Call, evidence: &Evidence, now: DateTime<Utc>) -> Result<Verified, Refusal> {
+pub(crate) fn judge(call: &Call, evidence: &Evidence, now: DateTime<Utc>) -> Result<Verified, Rejected> {
     let unsigned = |caller| Ok(Verified { caller, signature: None });
     match &call.papers {
         Papers::None => unsigned(Caller::Stranger),
@@ -115,7 +134,8 @@ pub(crate) fn judge(call: &Call, evidence: &Evidence, now: DateTime<Utc>) -> Res
                     Code::SignatureRequired,
                     "A token alone proves nothing: sign the HTTP request with your agent's key (RFC 9421, tag \"innkeeper\").",
                 )
-                .fix("the owner, who can allow plain tokens for this grant"));
+                .fix("the owner, who can allow plain tokens for this grant")
+                .into());
             }
             unsigned(Caller::Agent(agent(
                 evidence,
@@ -130,7 +150,8 @@ pub(crate) fn judge(call: &Call, evidence: &Evidence, now: DateTime<Utc>) -> Res
                 return Err(Refusal::new(
                     Code::AgentTokenRequired,
                     "That is not the agent token of this app, or it was revoked. It is in the app's token file on this machine.",
-                ));
+                )
+                .into());
             };
             unsigned(Caller::Agent(agent(evidence, grant, Arc::clone(&grant.scopes), None, Via::LoopbackToken)?))
         }
@@ -138,7 +159,34 @@ pub(crate) fn judge(call: &Call, evidence: &Evidence, now: DateTime<Utc>) -> Res
     }
 }
 
-fn signed(papers: &SignedPapers, evidence: &Evidence, now: DateTime<Utc>) -> Result<Verified, Refusal> {
+fn signed(papers: &SignedPapers, evidence: &Evidence, now: DateTime<Utc>) -> Result<Verified, Rejected> {
+    let signature = signed_by(papers, evidence, now)?;
+    let caller = match &papers.token {
+        None => Caller::Key(signature.agent.clone()),
+        Some(text) => {
+            let Some(digest) = &papers.token_digest else {
+                return Err(Refusal::new(
+                    Code::InvalidSignature,
+                    "A call with a token needs the header Innkeeper-Token-Digest, covered by the signature.",
+                )
+                .into());
+            };
+            signature::check_token_digest(digest, text)?;
+            let token = evidence.token.as_ref().ok_or_else(Refusal::internal)?;
+            let helper = helper(papers, evidence, token, &signature.agent, now)?;
+            match acting(evidence, helper, now) {
+                Ok(agent) => Caller::Agent(agent),
+                Err(refusal) => {
+                    let former = Former { signature, token: Arc::clone(token) };
+                    return Err(Rejected { refusal, former: Some(Box::new(former)) });
+                }
+            }
+        }
+    };
+    Ok(Verified { caller, signature: Some(signature) })
+}
+
+fn signed_by(papers: &SignedPapers, evidence: &Evidence, now: DateTime<Utc>) -> Result<VerifiedSignature, Refusal> {
     let parsed = signature::parse(&papers.signature_input, &papers.signature)?;
     let key = match (&papers.enrolling_key, &evidence.signer) {
         (Some(key), _) => PublicKey::from_bytes(key)?,
@@ -151,25 +199,14 @@ fn signed(papers: &SignedPapers, evidence: &Evidence, now: DateTime<Utc>) -> Res
             .fix("the agent itself: registering is free"));
         }
     };
-    let verified = signature::verify(&parsed, &parts(papers), &key, now.timestamp())?;
-    let caller = match &papers.token {
-        None => Caller::Key(verified.agent.clone()),
-        Some(text) => {
-            let Some(digest) = &papers.token_digest else {
-                return Err(Refusal::new(
-                    Code::InvalidSignature,
-                    "A call with a token needs the header Innkeeper-Token-Digest, covered by the signature.",
-                ));
-            };
-            signature::check_token_digest(digest, text)?;
-            let grant = live_grant(evidence)?;
-            let (token, grant) = live_token(evidence, grant, now)?;
-            let helper = helper(papers, evidence, token, &verified.agent, now)?;
-            let scopes = token.scopes_at(token.claims.app, now)?;
-            Caller::Agent(agent(evidence, grant, scopes, helper, Via::Signed)?)
-        }
-    };
-    Ok(Verified { caller, signature: Some(verified) })
+    signature::verify(&parsed, &parts(papers), &key, now.timestamp())
+}
+
+/// The agent as it may act now: grant live, token in its time, person still a member.
+fn acting(evidence: &Evidence, helper: Option<AgentId>, now: DateTime<Utc>) -> Result<Agent, Refusal> {
+    let (token, grant) = live_token(evidence, live_grant(evidence)?, now)?;
+    let scopes = token.scopes_at(token.claims.app, now)?;
+    agent(evidence, grant, scopes, helper, Via::Signed)
 }
 
 /// The helper key that signed, when it was not the agent's own and the agent delegated the token to it.

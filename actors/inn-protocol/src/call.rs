@@ -183,6 +183,9 @@ pub struct Call {
     pub id: CallId,
     pub place: Place,
     pub action: Action,
+    /// The tenant whose business it is, where neither place nor papers tell: an agent's key asks for a grant, takes a
+    /// token, claims. Looked up by the edge; `None` for what belongs to no tenant (an agent registers).
+    pub about: Option<TenantId>,
     pub papers: Papers,
     /// The JSON body, the operation's params or the query; `Null` when there is none.
     pub body: Value,

@@ -24,7 +24,7 @@ pub(crate) fn card(number: usize, list: &str, labels: &[String]) -> Value {
         "list": list,
         "priority": dice.pick(PRIORITIES),
         "due_date": format!("2026-{:02}-{:02} 12:00:00.000Z", 1 + dice.roll(12), 1 + dice.roll(28)),
-        "position": number,
+        "position": number + 1,
         "archived": dice.roll(5) == 0,
         "labels": chosen,
         "checklist": [{"text": "one", "done": false}],
@@ -37,7 +37,7 @@ pub(crate) fn new_card(number: usize, list: &str, label: &str) -> Value {
         "title": format!("new card {number}"),
         "description": "A card that says as much as cards usually do. ".repeat(3).get(..100),
         "list": list,
-        "position": number,
+        "position": number + 1,
         "labels": [label],
     })
 }
@@ -47,7 +47,7 @@ pub(crate) fn list_of(number: usize) -> usize {
     usize::try_from(Dice(number as u64 ^ 0x5eed).roll(LISTS as u64)).unwrap_or_default()
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): reproducible, and good enough to spread rows.
+/// `SplitMix64` (Steele, Lea, Flood 2014): reproducible, and good enough to spread rows.
 struct Dice(u64);
 
 impl Dice {

@@ -1,6 +1,8 @@
 //! Innkeeper under test: a platform of this run's own, the kanban app, an agent with a grant.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Cursor, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,12 +10,14 @@ use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use inn_client::{AgentKey, Client, Papers, RetryPolicy};
 use serde_json::{Value, json};
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
 
 use crate::cards;
 use crate::face::{Face, text};
 use crate::load::Target;
 use crate::machine::Processes;
-use crate::server::{ReadyFile, Server, inn, run};
+use crate::server::{ReadyFile, Server, inn};
 
 pub(crate) const SLUG: &str = "bench";
 const OWNER: &str = "owner@bench.example";
@@ -124,17 +128,18 @@ impl Inn {
     }
 }
 
-/// The kanban demo with room for more open requests, packed by `inn pack`. Without `indexed` the index that the app
+/// The kanban demo with room for more open requests, as the ZIP of a project. Without `indexed` the index that the app
 /// declares on its cards is left out, as in the reference measurement: then what counts is what a server does by itself.
-pub(crate) fn bundle(binary: &Path, kanban: &Path, dir: &Path, indexed: bool) -> anyhow::Result<(Vec<u8>, Value)> {
-    let copy = dir.join("app");
-    copy_folder(kanban, &copy)?;
-    edit(&copy.join("manifest.json"), |manifest| {
+/// Answers the schema, too.
+pub(crate) fn bundle(kanban: &Path, indexed: bool) -> anyhow::Result<(Vec<u8>, Value)> {
+    let mut files = BTreeMap::new();
+    collect(kanban, "", &mut files)?;
+    edit(&mut files, "manifest.json", |manifest| {
         if let Some(limit) = manifest.pointer_mut("/innkeeper/limits/maxOpenRequests") {
             *limit = MOST_OPEN.into();
         }
     })?;
-    let schema = edit(&copy.join("pb/pb_schema.json"), |schema| {
+    let schema = edit(&mut files, "pb/pb_schema.json", |schema| {
         let collections = schema.as_array_mut().into_iter().flatten();
         for collection in collections.filter(|collection| !indexed && collection.get("name") == Some(&json!("cards"))) {
             if let Some(indexes) = collection.get_mut("indexes") {
@@ -142,31 +147,52 @@ pub(crate) fn bundle(binary: &Path, kanban: &Path, dir: &Path, indexed: bool) ->
             }
         }
     })?;
-    let packed = dir.join("bench.agentapp");
-    let mut command = inn(binary);
-    command.arg("pack").arg(&copy).arg("-o").arg(&packed);
-    run(command)?;
-    Ok((fs::read(packed)?, schema))
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    for (path, bytes) in files {
+        zip.start_file(path, SimpleFileOptions::default())?;
+        zip.write_all(&bytes)?;
+    }
+    Ok((zip.finish()?.into_inner(), schema))
 }
 
-fn edit(path: &Path, change: impl FnOnce(&mut Value)) -> anyhow::Result<Value> {
-    let context = || path.display().to_string();
-    let mut value: Value = serde_json::from_slice(&fs::read(path).with_context(context)?).with_context(context)?;
+type Files = BTreeMap<String, Vec<u8>>;
+
+fn edit(files: &mut Files, path: &str, change: impl FnOnce(&mut Value)) -> anyhow::Result<Value> {
+    let bytes = files.get(path).with_context(|| format!("the kanban demo has no {path} (--kanban)"))?;
+    let mut value: Value = serde_json::from_slice(bytes).with_context(|| path.to_owned())?;
     change(&mut value);
-    fs::write(path, serde_json::to_vec_pretty(&value)?)?;
+    files.insert(path.to_owned(), serde_json::to_vec_pretty(&value)?);
     Ok(value)
 }
 
-fn copy_folder(from: &Path, to: &Path) -> anyhow::Result<()> {
-    fs::create_dir(to)?;
-    for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
+fn collect(dir: &Path, below: &str, files: &mut Files) -> anyhow::Result<()> {
+    for entry in fs::read_dir(dir).with_context(|| dir.display().to_string())? {
         let entry = entry?;
-        let target = to.join(entry.file_name());
+        let path = format!("{below}{}", entry.file_name().to_string_lossy());
         if entry.file_type()?.is_dir() {
-            copy_folder(&entry.path(), &target)?;
+            collect(&entry.path(), &format!("{path}/"), files)?;
         } else {
-            fs::copy(entry.path(), target)?;
+            files.insert(path, fs::read(entry.path())?);
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_limit_and_the_index_of_the_app_are_changed() {
+        let kanban = Path::new(env!("CARGO_MANIFEST_DIR")).join("../demo/kanban");
+        let (zip, bare) = bundle(&kanban, false).unwrap();
+        assert!(zip.starts_with(b"PK"));
+        let (_, whole) = bundle(&kanban, true).unwrap();
+        let cards = |schema: &Value| {
+            schema.as_array().unwrap().iter().find(|collection| collection["name"] == "cards").unwrap().clone()
+        };
+        assert_eq!(cards(&bare)["indexes"], json!([]));
+        assert_ne!(cards(&whole)["indexes"], json!([]));
+        assert_eq!(cards(&bare)["fields"], cards(&whole)["fields"]);
+    }
 }

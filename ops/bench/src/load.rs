@@ -52,7 +52,7 @@ pub(crate) struct Tally {
     pub(crate) elapsed: Duration,
     pub(crate) cpu: Cpu,
     /// Microseconds a unit, sorted by [`Self::percentile`].
-    micros: Vec<u32>,
+    pub(crate) micros: Vec<u32>,
     /// Any failure fails the row: a server that refuses is not fast.
     pub(crate) failure: Option<String>,
 }

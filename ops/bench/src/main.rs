@@ -99,7 +99,7 @@ async fn measure(options: &Options, out: &mut dyn Write) -> anyhow::Result<bool>
         verification(out)?;
     }
 
-    let (bundle, schema) = inn::bundle(&options.inn, &options.kanban, dir, options.indexed)?;
+    let (bundle, schema) = inn::bundle(&options.kanban, options.indexed)?;
     let mut inn = Inn::start(&options.inn, dir, true).await?;
     let papers = inn.furnish(bundle).await?;
     let callers = inn.callers(&papers).await?;

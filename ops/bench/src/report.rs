@@ -107,10 +107,9 @@ pub(crate) fn at_most(value: f64, limit: f64) -> &'static str {
 /// Least ratio of rates to PocketBase's. One connection has none: there it is the machine's latency that is compared.
 pub(crate) fn target(case: Case, connections: usize, durable: bool) -> Option<f64> {
     (connections >= 16).then_some(match (case, durable) {
-        (Case::View, _) => 1.0,
         (Case::List, _) => 10.0,
         (Case::Create, true) => 0.8,
-        (Case::Create, false) => 1.0,
+        (Case::View, _) | (Case::Create, false) => 1.0,
     })
 }
 

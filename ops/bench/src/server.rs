@@ -10,7 +10,7 @@ use anyhow::{Context as _, anyhow, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_mins(1);
 const STOP: Duration = Duration::from_secs(40);
 
 /// A child process. Dropped, it is asked to end, waited for, and ended.

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
+use hyper::Request;
 use hyper::client::conn::http1;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
-use hyper::{Method, Request};
+use hyper::header::{HOST, HeaderValue};
 use hyper_util::rt::TokioIo;
 use inn_client::Prepared;
 use serde_json::Value;
@@ -62,22 +62,4 @@ pub(crate) fn ready(prepared: &Prepared) -> anyhow::Result<Ready> {
     ready.headers_mut().clone_from(request.headers());
     ready.headers_mut().insert(HOST, HeaderValue::try_from(url.authority())?);
     Ok(ready)
-}
-
-/// A request with nothing but what is said here.
-pub(crate) fn plain(
-    address: SocketAddr,
-    method: Method,
-    uri: &str,
-    authorization: Option<&str>,
-    body: Option<&Value>,
-) -> anyhow::Result<Ready> {
-    let mut builder = Request::builder().method(method).uri(uri).header(HOST, address.to_string());
-    if let Some(authorization) = authorization {
-        builder = builder.header(AUTHORIZATION, authorization);
-    }
-    if body.is_some() {
-        builder = builder.header(CONTENT_TYPE, "application/json");
-    }
-    Ok(builder.body(Full::new(body.map(|body| Bytes::from(body.to_string())).unwrap_or_default()))?)
 }

@@ -58,6 +58,8 @@ pub(crate) struct Questions {
     /// The app has users of its own, and the agent may act as one of them.
     pub(crate) own_users: bool,
     pub(crate) app_record: String,
+    /// Less safe tokens, other people's requests, and a no for everybody are an owner's to decide.
+    pub(crate) owner: bool,
     /// The password was given within the last minutes, so it may be left out.
     pub(crate) fresh: bool,
 }
@@ -171,7 +173,7 @@ impl ConsentPage {
             (GrantRequestStatus::Expired, _) => State::Expired,
             (GrantRequestStatus::Pending, None) => State::NoApp,
             (GrantRequestStatus::Pending, Some(app)) => {
-                State::Open(Box::new(Questions::of(&request, app, fresh, choice)))
+                State::Open(Box::new(Questions::of(&request, app, &frame, fresh, choice)))
             }
         };
         let (created, expires) = (Stamp(request.created_at), Stamp(request.expires_at));
@@ -180,7 +182,7 @@ impl ConsentPage {
 }
 
 impl Questions {
-    fn of(request: &GrantRequest, app: &AppSnapshot, fresh: bool, choice: Option<&Choice>) -> Self {
+    fn of(request: &GrantRequest, app: &AppSnapshot, frame: &Frame, fresh: bool, choice: Option<&Choice>) -> Self {
         Self {
             groups: groups(&request.scopes, &app.definition, choice.map(|choice| choice.scopes.as_slice())),
             asks_queue: request.scopes.iter().any(|scope| matches!(scope, Scope::Queue(_))),
@@ -188,6 +190,7 @@ impl Questions {
             plain: choice.is_some_and(|choice| choice.plain),
             own_users: app.definition.auth_mode == AuthMode::MultiUser,
             app_record: choice.and_then(|choice| choice.app_record.clone()).unwrap_or_default(),
+            owner: frame.is_owner(),
             fresh,
         }
     }

@@ -11,7 +11,7 @@ use inn_protocol::register::Entry;
 use inn_protocol::{Refusal, TenantId};
 use serde_json::Value;
 
-use crate::stamp::Stamp;
+use crate::stamp::Second;
 
 /// Ids of the tenant's people, apps and agents with the names people know them by.
 #[derive(Debug, Default)]
@@ -37,12 +37,14 @@ impl Names {
 }
 
 pub(crate) struct EntryLine {
-    pub(crate) at: Stamp,
+    pub(crate) at: Second,
     pub(crate) call: String,
     /// The responsible person or what stands for one; already in words.
     pub(crate) who: String,
     /// An agent's name for itself, when an agent asked.
     pub(crate) agent: Option<String>,
+    /// It used the agent token file: the name is ours, not its own.
+    pub(crate) this_machine: bool,
     pub(crate) action: String,
     pub(crate) target: String,
     pub(crate) app: Option<String>,
@@ -68,10 +70,11 @@ impl EntryLine {
             (other, _) => other.to_owned(),
         };
         Self {
-            at: Stamp(entry.at),
+            at: Second(entry.at),
             call: entry.call.to_string(),
             who,
             agent,
+            this_machine: fact("via") == "loopback_token",
             action: fact("action"),
             target: fact("target"),
             app,

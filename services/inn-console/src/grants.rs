@@ -101,6 +101,12 @@ fn no_grant() -> Refusal {
     Refusal::new(Code::NotFound, "There is no grant of that id in this tenant.")
 }
 
+/// The page with the button.
+pub(crate) async fn revoke_page(visit: Visit, id: Path<String>) -> HttpResponse {
+    let answer = parse(&visit, &id).map(|id| page::see_other(visit.incoming.id, &format!("/grants/{id}")));
+    visit.answer(answer)
+}
+
 pub(crate) async fn revoke(mut visit: Visit, id: Path<String>) -> HttpResponse {
     let answer = try_revoke(&mut visit, &id).await;
     visit.answer(answer)

@@ -7,7 +7,8 @@ use inn_http::api::person;
 use inn_http::error::ApiError;
 use inn_ports::InstalledApp;
 use inn_protocol::call::Action;
-use inn_protocol::grant::GrantRequest;
+use inn_protocol::grant::{GrantRequest, GrantRequestStatus};
+use inn_protocol::people::Role;
 use inn_protocol::register::EntrySearch;
 
 use crate::entry::{EntryLine, Names};
@@ -26,14 +27,10 @@ const LOOKED_AT: u32 = 100;
 pub(crate) struct HomePage {
     pub(crate) frame: Frame,
     pub(crate) apps: Vec<AppLine>,
-    /// What only owners see.
-    pub(crate) owners: Option<OwnersPart>,
-}
-
-pub(crate) struct OwnersPart {
     pub(crate) requests: Vec<RequestLine>,
     pub(crate) grants: Vec<GrantLine>,
-    pub(crate) news: Vec<EntryLine>,
+    /// The register is for owners.
+    pub(crate) news: Option<Vec<EntryLine>>,
 }
 
 pub(crate) struct AppLine {
@@ -56,16 +53,16 @@ pub(crate) async fn show(mut visit: Visit) -> HttpResponse {
 
 async fn try_show(visit: &mut Visit) -> Answer {
     let (frame, apps) = apps(visit).await?;
-    // Whoever may not see grants and register is not asked about them: that would be a refused call on every visit.
-    let owners = if frame.is_owner() {
+    visit.next_call();
+    let (requests, grants) = grants(visit).await?;
+    // Whoever may not read the register is not asked about it: that would be a refused call on every visit.
+    let news = if frame.is_owner() {
         visit.next_call();
-        let (requests, grants) = grants(visit).await?;
-        visit.next_call();
-        Some(OwnersPart { requests, grants, news: news(visit).await? })
+        Some(news(visit).await?)
     } else {
         None
     };
-    Ok(page::html(visit.incoming.id, StatusCode::OK, &HomePage { frame, apps, owners }))
+    Ok(page::html(visit.incoming.id, StatusCode::OK, &HomePage { frame, apps, requests, grants, news }))
 }
 
 async fn apps(visit: &Visit) -> Result<(Frame, Vec<AppLine>), ApiError> {
@@ -96,10 +93,13 @@ async fn grants(visit: &Visit) -> Result<(Vec<RequestLine>, Vec<GrantLine>), Api
     incoming
         .read(Action::ListGrants, |admitted| async move {
             let person = person(&admitted.caller)?;
-            let requests = store.grant_requests(person.tenant).await?;
+            // Decided ones come along in the list; here only what waits counts.
+            let mut requests = store.grant_requests(person.tenant).await?;
+            requests.retain(|request| request.status == GrantRequestStatus::Pending);
             let requests =
                 requests.into_iter().map(|request| RequestLine { until: Stamp(request.expires_at), request });
-            let grants = store.grants(person.tenant, None, None).await?;
+            let only = (person.role < Role::Owner).then_some(person.user);
+            let grants = store.grants(person.tenant, only, None).await?;
             let live = grants.into_iter().filter(|grant| grant.revoked_at.is_none()).map(GrantLine::from);
             Ok((requests.collect(), live.collect()))
         })

@@ -29,8 +29,15 @@ use actix_web::web::{self, ServiceConfig};
 pub fn routes(config: &mut ServiceConfig) {
     config
         .route("/", web::get().to(home::show))
-        .route("/sign-in", web::post().to(session::sign_in))
-        .route("/sign-out", web::post().to(session::sign_out))
+        // A form's own address, typed or reloaded, leads to its page.
+        .service(
+            web::resource("/sign-in").route(web::post().to(session::sign_in)).route(web::get().to(session::form_page)),
+        )
+        .service(
+            web::resource("/sign-out")
+                .route(web::post().to(session::sign_out))
+                .route(web::get().to(session::form_page)),
+        )
         .route("/enter", web::get().to(session::enter))
         .route("/open/{slug}", web::get().to(open::open))
         .service(
@@ -38,7 +45,11 @@ pub fn routes(config: &mut ServiceConfig) {
         )
         .route("/grants", web::get().to(grants::list))
         .route("/grants/{id}", web::get().to(grants::show))
-        .route("/grants/{id}/revoke", web::post().to(grants::revoke))
+        .service(
+            web::resource("/grants/{id}/revoke")
+                .route(web::post().to(grants::revoke))
+                .route(web::get().to(grants::revoke_page)),
+        )
         .route("/audit", web::get().to(audit::search))
         .route("/audit/verify", web::get().to(audit::verify))
         .route(assets::STYLE, web::get().to(assets::style))

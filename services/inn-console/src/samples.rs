@@ -21,7 +21,7 @@ use crate::entry::{EntryLine, Names};
 use crate::error::ErrorPage;
 use crate::frame::{Frame, Here};
 use crate::grants::{GrantLine, GrantPage, GrantsPage};
-use crate::home::{AppLine, HomePage, OwnersPart, RequestLine};
+use crate::home::{AppLine, HomePage, RequestLine};
 use crate::session::{ContinuePage, SignInPage};
 use crate::stamp::Stamp;
 
@@ -100,7 +100,7 @@ pub(crate) fn grant(name: &str, revoked: bool) -> Grant {
         scopes: request.scopes,
         others_requests: true,
         plain_token: !revoked,
-        loopback: !revoked,
+        loopback: false,
         app_record: Some(name.to_owned()),
         epoch: 1,
         created_at: at(),
@@ -165,11 +165,9 @@ fn home(name: &str) -> HomePage {
     HomePage {
         frame: frame(Here::Home, name),
         apps: vec![line("kanban", true), line("expenses", false)],
-        owners: Some(OwnersPart {
-            requests: vec![RequestLine { until: Stamp(request.expires_at), request }],
-            grants: vec![grant(name, false).into()],
-            news: lines(name),
-        }),
+        requests: vec![RequestLine { until: Stamp(request.expires_at), request }],
+        grants: vec![grant(name, false).into()],
+        news: Some(lines(name)),
     }
 }
 

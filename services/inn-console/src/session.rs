@@ -30,6 +30,11 @@ pub(crate) struct ContinuePage {
     pub(crate) to: String,
 }
 
+/// The front page has both forms.
+pub(crate) async fn form_page(visit: Visit) -> HttpResponse {
+    page::see_other(visit.incoming.id, "/")
+}
+
 pub(crate) async fn sign_in(mut visit: Visit) -> HttpResponse {
     // A browser still shows the cookie of a session that has ended: signing in does not depend on it.
     visit.incoming.papers = Papers::None;

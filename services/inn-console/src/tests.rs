@@ -45,6 +45,8 @@ fn every_field_has_a_label_and_every_form_ends_on_this_origin() {
     for (name, page) in every_page("Ada") {
         for (tag, attributes) in tags(&page) {
             let hidden = attributes.contains("type=\"hidden\"") || attributes.contains("type=\"checkbox\"");
+            // For password managers only; it has no name and is never sent.
+            let hidden = hidden || (attributes.contains("aria-hidden") && attribute(attributes, "name").is_none());
             if ["input", "select"].contains(&tag) && !hidden {
                 let id = attribute(attributes, "id").unwrap_or_else(|| panic!("{name}: <{tag} {attributes}>"));
                 assert!(page.contains(&format!("<label for=\"{id}\"")), "{name}: {id}");

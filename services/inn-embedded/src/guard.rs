@@ -32,7 +32,7 @@ exit "$code"
 "#;
 
 /// The guard's command; add the server's program and arguments after it.
-pub(crate) fn command(remove: &[PathBuf]) -> Command {
+pub(crate) fn command<'p>(remove: impl Iterator<Item = &'p PathBuf>) -> Command {
     use std::os::unix::process::CommandExt;
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(SCRIPT).arg("inn-postgres-guard").args(remove).arg("--");

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::account::Account;
@@ -23,21 +23,28 @@ const LOG: &str = "server.log";
 pub struct EmbeddedPostgres {
     guard: Child,
     pid: u32,
-    data_dir: PathBuf,
-    socket_dir: PathBuf,
-    port: u16,
-    superuser: String,
+    place: Place,
 }
 
-/// What the guard removes after the server's end.
-#[derive(Default)]
-struct Leftovers(Vec<PathBuf>);
+/// Everything a second launch of the same server needs to know.
+#[derive(Debug, Clone)]
+struct Place {
+    data_dir: PathBuf,
+    socket_dir: PathBuf,
+    /// A temporary socket directory, removed with the server.
+    private_socket: bool,
+    /// A temporary folder around everything, removed with the server.
+    scratch: Option<PathBuf>,
+    port: u16,
+    superuser: String,
+    durability: Durability,
+}
 
 impl EmbeddedPostgres {
     /// Initialises the data directory when it is new, starts the server and waits until it takes connections.
     /// Waits up to 30 seconds for a killed predecessor's server to finish.
     pub fn start(options: Options) -> Result<Self, EmbeddedError> {
-        Self::launch(options, Leftovers::default())
+        Self::launch(Place::of(options, None)?)
     }
 
     /// A server for tests in a folder of its own, which is removed when the server ends, however this process ends.
@@ -48,41 +55,59 @@ impl EmbeddedPostgres {
             .map_err(EmbeddedError::io("cannot create a directory in", std::env::temp_dir()))?
             .keep();
         own_dir(&dir, Account::choose()?.as_ref())?;
-        Self::launch(Options::test(&dir), Leftovers(vec![dir]))
+        Self::launch(Place::of(Options::test(&dir), Some(dir))?)
     }
 
-    fn launch(options: Options, mut leftovers: Leftovers) -> Result<Self, EmbeddedError> {
+    /// How the server ended, when it has ended although nobody told it to. Does not block.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.guard.try_wait().ok().flatten()
+    }
+
+    /// Starts a server that has [`ended`](Self::ended) again: same data, same address. What was committed is there,
+    /// what was under way is not. Waits up to 30 seconds for leftover processes of the old one. Not for
+    /// [`temporary`](Self::temporary) servers, whose data went with them.
+    ///
+    /// After an error this value stands for no running server; it may be tried again.
+    pub fn restart(&mut self) -> Result<(), EmbeddedError> {
+        if self.place.scratch.is_some() {
+            return Err(EmbeddedError::Start("it was a temporary server, and its data went with it".to_owned()));
+        }
+        // When only the guard was killed, this ends the server below it.
+        drop(self.guard.stdin.take());
+        self.wait(STOP_LIMIT);
+        *self = Self::launch(self.place.clone())?;
+        Ok(())
+    }
+
+    fn launch(place: Place) -> Result<Self, EmbeddedError> {
         let account = Account::choose()?;
-        let binaries = Binaries::find(&options.data_dir)?;
-        let data_dir =
-            std::path::absolute(&options.data_dir).map_err(EmbeddedError::io("cannot resolve", &options.data_dir))?;
-        let (socket_dir, private) = socket_dir(&options)?;
-        for parent in [data_dir.parent(), socket_dir.parent()].into_iter().flatten() {
+        let binaries = Binaries::find(&place.data_dir)?;
+        for parent in [place.data_dir.parent(), place.socket_dir.parent()].into_iter().flatten() {
             fs::create_dir_all(parent).map_err(EmbeddedError::io("cannot create", parent))?;
         }
         if let Some(account) = &account {
-            account.check_way_to(&data_dir)?;
-            account.check_way_to(&socket_dir)?;
+            account.check_way_to(&place.data_dir)?;
+            account.check_way_to(&place.socket_dir)?;
         }
-        stale::wait_until_gone(&data_dir, STOP_LIMIT)?;
-        initialise(&options, &binaries, account.as_ref(), &data_dir)?;
-        own_dir(&socket_dir, account.as_ref())?;
+        stale::wait_until_gone(&place.data_dir, STOP_LIMIT)?;
+        initialise(&place, &binaries, account.as_ref())?;
+        if place.private_socket {
+            private_dir(&place.socket_dir, account.as_ref())?;
+        }
+        own_dir(&place.socket_dir, account.as_ref())?;
 
-        let port = options.port.unwrap_or(5432);
-        if private {
-            leftovers.0.push(socket_dir.clone());
-        }
-        let mut command = guard::command(&leftovers.0);
-        command.arg(binaries.program("postgres")).arg("-D").arg(&data_dir);
-        for (name, value) in settings(&options, &socket_dir, port) {
+        let socket = place.private_socket.then_some(&place.socket_dir);
+        let mut command = guard::command(socket.into_iter().chain(&place.scratch));
+        command.arg(binaries.program("postgres")).arg("-D").arg(&place.data_dir);
+        for (name, value) in settings(&place) {
             command.arg("-c").arg(format!("{name}={value}"));
         }
-        command.stderr(Stdio::from(log_file(&data_dir, account.as_ref())?)).current_dir("/");
+        command.stderr(Stdio::from(log_file(&place.data_dir, account.as_ref())?)).current_dir("/");
         if let Some(account) = &account {
             account.apply(&mut command);
         }
         let guard = command.spawn().map_err(|error| EmbeddedError::Start(format!("/bin/sh: {error}")))?;
-        let mut server = Self { guard, pid: 0, data_dir, socket_dir, port, superuser: options.superuser_name };
+        let mut server = Self { guard, pid: 0, place };
         // From here on a failure drops `server`, which stops what was started.
         server.wait_until_ready()?;
         Ok(server)
@@ -90,8 +115,8 @@ impl EmbeddedPostgres {
 
     /// The address of one database, for tokio-postgres (and, in this form, libpq).
     pub fn url(&self, database: &str) -> String {
-        let host = percent(&self.socket_dir.to_string_lossy());
-        format!("postgresql://{}@{host}:{}/{}", percent(&self.superuser), self.port, percent(database))
+        let host = percent(&self.place.socket_dir.to_string_lossy());
+        format!("postgresql://{}@{host}:{}/{}", percent(&self.place.superuser), self.place.port, percent(database))
     }
 
     /// The server's own process (not the guard's).
@@ -100,11 +125,11 @@ impl EmbeddedPostgres {
     }
 
     pub fn socket_dir(&self) -> &Path {
-        &self.socket_dir
+        &self.place.socket_dir
     }
 
     pub fn data_dir(&self) -> &Path {
-        &self.data_dir
+        &self.place.data_dir
     }
 
     /// Ends every session, writes a checkpoint and waits for the end: 30 seconds, then the server is told to stop at
@@ -139,7 +164,7 @@ impl EmbeddedPostgres {
     /// The server says `ready` in the eighth line of its lock file, with its number in the first.
     fn wait_until_ready(&mut self) -> Result<(), EmbeddedError> {
         let started = Instant::now();
-        let lock = self.data_dir.join("postmaster.pid");
+        let lock = self.place.data_dir.join("postmaster.pid");
         loop {
             if let Ok(Some(status)) = self.guard.try_wait() {
                 return Err(EmbeddedError::Start(format!("it ended with {status}\n{}", self.log_tail())));
@@ -163,8 +188,9 @@ impl EmbeddedPostgres {
         }
     }
 
-    fn log_tail(&self) -> String {
-        let text = fs::read(self.data_dir.join(LOG)).unwrap_or_default();
+    /// The last lines of the server's log.
+    pub fn log_tail(&self) -> String {
+        let text = fs::read(self.place.data_dir.join(LOG)).unwrap_or_default();
         let start = text.len().saturating_sub(2000);
         String::from_utf8_lossy(text.get(start..).unwrap_or_default()).into_owned()
     }
@@ -184,10 +210,24 @@ pub(crate) fn pause(time: Duration) {
     std::thread::sleep(time);
 }
 
+impl Place {
+    fn of(options: Options, scratch: Option<PathBuf>) -> Result<Self, EmbeddedError> {
+        let absolute = |path: &Path| std::path::absolute(path).map_err(EmbeddedError::io("cannot resolve", path));
+        let (socket_dir, private_socket) = socket_dir(absolute(&options.socket_dir)?)?;
+        Ok(Self {
+            data_dir: absolute(&options.data_dir)?,
+            socket_dir,
+            private_socket,
+            scratch,
+            port: options.port.unwrap_or(5432),
+            superuser: options.superuser_name,
+            durability: options.durability,
+        })
+    }
+}
+
 /// The directory, and whether it is a private temporary one to be removed afterwards.
-fn socket_dir(options: &Options) -> Result<(PathBuf, bool), EmbeddedError> {
-    let wanted =
-        std::path::absolute(&options.socket_dir).map_err(EmbeddedError::io("cannot resolve", &options.socket_dir))?;
+fn socket_dir(wanted: PathBuf) -> Result<(PathBuf, bool), EmbeddedError> {
     // libpq reads a comma as the end of one host and the start of another.
     let usable = wanted.as_os_str().len() <= LONGEST_SOCKET_DIR && !wanted.to_string_lossy().contains(',');
     if usable {
@@ -200,6 +240,22 @@ fn socket_dir(options: &Options) -> Result<(PathBuf, bool), EmbeddedError> {
     Ok((private.keep(), true))
 }
 
+/// The guard removes a temporary directory with its server, so a restart makes it again. Its name is known by then and
+/// lies where everybody may create things: only one that is ours is used.
+fn private_dir(dir: &Path, account: Option<&Account>) -> Result<(), EmbeddedError> {
+    match fs::DirBuilder::new().mode(0o700).create(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+        made => return made.map_err(EmbeddedError::io("cannot create", dir)),
+    }
+    let found = fs::symlink_metadata(dir).map_err(EmbeddedError::io("cannot look at", dir))?;
+    let own = fs::metadata("/proc/self").map_or(u32::MAX, |own| own.uid());
+    let ours = found.uid() == own || account.is_some_and(|account| found.uid() == account.uid);
+    if found.is_dir() && (ours || own == u32::MAX) {
+        return Ok(());
+    }
+    Err(EmbeddedError::Start(format!("{} belongs to somebody else", dir.display())))
+}
+
 fn own_dir(dir: &Path, account: Option<&Account>) -> Result<(), EmbeddedError> {
     fs::create_dir_all(dir).map_err(EmbeddedError::io("cannot create", dir))?;
     fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(EmbeddedError::io("cannot protect", dir))?;
@@ -207,18 +263,14 @@ fn own_dir(dir: &Path, account: Option<&Account>) -> Result<(), EmbeddedError> {
 }
 
 /// Makes the cluster beside its place and moves it there, so that a kill in the middle leaves nothing half-made.
-fn initialise(
-    options: &Options,
-    binaries: &Binaries,
-    account: Option<&Account>,
-    data_dir: &Path,
-) -> Result<(), EmbeddedError> {
+fn initialise(place: &Place, binaries: &Binaries, account: Option<&Account>) -> Result<(), EmbeddedError> {
+    let data_dir = &place.data_dir;
     if data_dir.join("PG_VERSION").exists() {
         return Ok(());
     }
     let used = fs::read_dir(data_dir).is_ok_and(|mut entries| entries.next().is_some());
     if used {
-        return Err(EmbeddedError::NotOurs { dir: data_dir.to_owned() });
+        return Err(EmbeddedError::NotOurs { dir: data_dir.clone() });
     }
     let mut name = data_dir.file_name().unwrap_or_default().to_owned();
     name.push(".new");
@@ -228,9 +280,9 @@ fn initialise(
     }
     own_dir(&fresh, account)?;
     let mut command = Command::new(binaries.program("initdb"));
-    command.arg("-D").arg(&fresh).args(["-U", &options.superuser_name]);
+    command.arg("-D").arg(&fresh).args(["-U", &place.superuser]);
     command.args(["--auth=trust", "--encoding=UTF8", "--locale=C", "--data-checksums"]);
-    if options.durability == Durability::Test {
+    if place.durability == Durability::Test {
         command.arg("--no-sync");
     }
     command.stdin(Stdio::null()).current_dir("/").env("LC_ALL", "C");
@@ -262,12 +314,12 @@ fn log_file(data_dir: &Path, account: Option<&Account>) -> Result<File, Embedded
 }
 
 /// Sized for a small machine that runs other things too.
-fn settings(options: &Options, socket_dir: &Path, port: u16) -> Vec<(&'static str, String)> {
+fn settings(place: &Place) -> Vec<(&'static str, String)> {
     let mut settings = vec![
         ("listen_addresses", String::new()),
-        ("unix_socket_directories", socket_list(socket_dir)),
+        ("unix_socket_directories", socket_list(&place.socket_dir)),
         ("unix_socket_permissions", "0700".to_owned()),
-        ("port", port.to_string()),
+        ("port", place.port.to_string()),
     ];
     let fixed = [
         ("max_connections", "60"),
@@ -283,8 +335,9 @@ fn settings(options: &Options, socket_dir: &Path, port: u16) -> Vec<(&'static st
         ("random_page_cost", "1.1"),
         ("jit", "off"),
         ("max_parallel_workers_per_gather", "0"),
-        ("max_wal_senders", "0"),
-        ("wal_level", "minimal"),
+        // So that pg_basebackup copies it while it runs; each copy takes two.
+        ("wal_level", "replica"),
+        ("max_wal_senders", "4"),
         // Queue and nonce tables turn over quickly.
         ("autovacuum_naptime", "20s"),
         ("log_min_messages", "warning"),
@@ -295,7 +348,7 @@ fn settings(options: &Options, socket_dir: &Path, port: u16) -> Vec<(&'static st
         ("timezone", "UTC"),
     ];
     settings.extend(fixed.map(|(name, value)| (name, value.to_owned())));
-    if options.durability == Durability::Test {
+    if place.durability == Durability::Test {
         settings.extend(["fsync", "synchronous_commit", "full_page_writes"].map(|name| (name, "off".to_owned())));
         // Tests run side by side, each with pools of its own. The later value of a setting wins.
         settings.push(("max_connections", "300".to_owned()));

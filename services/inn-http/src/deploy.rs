@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     fn files(manifest: &str) -> BTreeMap<String, Vec<u8>> {
-        let operations = br#"{"operationsVersion":1,"operations":[]}"#.to_vec();
+        let operations = br#"{"opsVersion":1,"operations":[]}"#.to_vec();
         BTreeMap::from([
             ("manifest.json".to_owned(), manifest.as_bytes().to_vec()),
             ("operations.json".to_owned(), operations),

@@ -13,7 +13,7 @@ use inn_actors::Admitted;
 use inn_grants::signature;
 use inn_ports::{Store, StoreResult};
 use inn_protocol::call::{Action, Call, Papers, Place, SignedPapers};
-use inn_protocol::{CallId, Code, Digest, Refusal};
+use inn_protocol::{CallId, Code, Digest, Refusal, TenantId};
 use inn_rules::describe::server_now;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -42,6 +42,8 @@ pub struct Incoming {
     pub state: Data<HttpState>,
     pub id: CallId,
     pub place: Place,
+    /// See [`Call::about`]; set by the handler that knows.
+    pub about: Option<TenantId>,
     pub papers: Papers,
     pub body: Bytes,
     /// Query pairs, decoded, in order.
@@ -60,6 +62,7 @@ impl Incoming {
             id: self.id,
             place: self.place.clone(),
             action,
+            about: self.about,
             papers: self.papers.clone(),
             body,
             body_digest: Digest::of(&self.body),
@@ -204,6 +207,7 @@ async fn read(request: &HttpRequest, payload: Payload) -> Result<Incoming, ApiEr
     let mut incoming = Incoming {
         id,
         place: Place::Platform,
+        about: None,
         papers: Papers::None,
         body: Bytes::new(),
         query: Vec::new(),

@@ -174,7 +174,7 @@ mod tests {
         write(&path, &token).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(read(&path).unwrap().as_deref(), Some(token.as_str()));
-        fs::write(&path, &token[..20]).unwrap();
+        fs::write(&path, token.chars().take(20).collect::<String>()).unwrap();
         assert_eq!(read(&path).unwrap(), None);
         remove(&path).unwrap();
         remove(&path).unwrap();

@@ -1,10 +1,15 @@
 //! `/v1/…`: one module per resource.
 
 mod agents;
+mod apps;
+mod audit;
+mod bundles;
 mod explain;
 mod grant_requests;
 mod grants;
 mod members;
+mod openapi;
 mod receipts;
+mod requests;
 mod session;
 mod token;

@@ -75,6 +75,8 @@ async fn a_revoked_grant_stops_the_next_call_even_when_it_is_still_cached() {
     let refused = world.gateway.write(second, new_note(json!({"title": "two"}))).await;
     assert_eq!(refused.err().map(|refusal| refusal.code), Some(Code::TokenRevoked));
     assert_eq!(world.core.rows(), 1);
+    // Key and token were genuine, so whose call it was is known: the register says so.
+    assert_eq!(world.outcomes().last().map(String::as_str), Some("agent records.create refused:token_revoked"));
 }
 
 #[actix_rt::test]

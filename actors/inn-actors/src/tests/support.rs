@@ -180,6 +180,7 @@ impl World {
             id: CallId::new(),
             place: Place::App { slug: self.app.slug.clone(), own_origin: true },
             action,
+            about: None,
             papers,
             body: Value::Null,
             body_digest: Digest::of(b""),

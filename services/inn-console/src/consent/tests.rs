@@ -1,5 +1,6 @@
 use inn_protocol::Code;
 use inn_protocol::grant::{GrantRequest, GrantRequestStatus};
+use inn_protocol::people::Role;
 
 use super::choice::Decision;
 use super::lines::groups;
@@ -124,4 +125,18 @@ fn the_password_is_needed_unless_it_was_just_given() {
     };
     assert!(page(Some("old".to_owned())).contains("maxlength=\"1024\" required"));
     assert!(!page(None).contains("maxlength=\"1024\" required"));
+}
+
+#[test]
+fn what_is_an_owners_to_decide_is_not_offered_to_others() {
+    let page = |role| {
+        let frame = Frame { role, ..samples::frame(Here::Grants, "a") };
+        let (request, app) = (samples::request("a", GrantRequestStatus::Pending), samples::app("a", "none"));
+        ConsentPage::sample(frame, request, app, None).render().unwrap()
+    };
+    for field in ["name=\"plain\"", "name=\"others\"", "value=\"refuse\""] {
+        assert!(page(Role::Owner).contains(field), "{field}");
+        assert!(!page(Role::Editor).contains(field), "{field}");
+    }
+    assert!(page(Role::Viewer).contains("value=\"grant\""));
 }

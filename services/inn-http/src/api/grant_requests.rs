@@ -35,14 +35,14 @@ struct Create {
     reason: String,
 }
 
-pub(super) async fn create(incoming: Incoming) -> Result<HttpResponse, ApiError> {
+pub(super) async fn create(mut incoming: Incoming) -> Result<HttpResponse, ApiError> {
     incoming.rate(Class::Auth)?;
-    let fail = |refusal| incoming.fail(refusal);
     let body: Create = incoming.document()?;
-    let scopes = views::parse_scopes(&body.scopes).map_err(fail)?;
-    let app = incoming.state.gateway.app(&body.app).await.map_err(fail)?;
-    let app = app.ok_or_else(|| fail(Refusal::new(Code::UnknownApp, "There is no app of that name.")))?;
-    check_declared(&scopes, &app.definition.scopes()).map_err(fail)?;
+    let scopes = views::parse_scopes(&body.scopes).map_err(|refusal| incoming.fail(refusal))?;
+    let app = incoming.state.gateway.app(&body.app).await.map_err(|refusal| incoming.fail(refusal))?;
+    let app = app.ok_or_else(|| incoming.fail(Refusal::new(Code::UnknownApp, "There is no app of that name.")))?;
+    check_declared(&scopes, &app.definition.scopes()).map_err(|refusal| incoming.fail(refusal))?;
+    incoming.about = Some(app.tenant);
     let reason: String = body.reason.chars().filter(|c| !c.is_control()).take(500).collect();
     let input = (app.clone(), scopes, reason, code(rand::random()));
     let request: GrantRequest = incoming
@@ -116,8 +116,10 @@ pub(super) async fn list(incoming: Incoming) -> Result<HttpResponse, ApiError> {
     Ok(respond::ok(incoming.id, &views::items(items)))
 }
 
-pub(super) async fn view(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
+pub(super) async fn view(mut incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
     let id = parse(&incoming, &path)?;
+    let about = incoming.state.store.grant_request(id).await.map_err(|error| incoming.fail(error.into()))?;
+    incoming.about = about.map(|request| request.tenant);
     let (store, gateway) = (&incoming.state.store, &incoming.state.gateway);
     let body: Value = incoming
         .read(Action::ViewGrantRequest, |admitted| async move {

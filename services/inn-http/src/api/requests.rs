@@ -1,5 +1,6 @@
 //! The queue from the agents' side (claim and hold) and from the tenant's (look and cancel).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use actix_web::HttpResponse;
@@ -11,7 +12,7 @@ use inn_protocol::caller::Caller;
 use inn_protocol::people::Role;
 use inn_protocol::request::{ClaimOffer, HoldCommand, Progress, QueueRequest, RequestState};
 use inn_protocol::scope::Scope;
-use inn_protocol::{AgentId, AppId, Code, Refusal, RequestId};
+use inn_protocol::{AgentId, AppId, Code, Refusal, RequestId, TenantId};
 use inn_rules::requests::check_schema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -42,7 +43,7 @@ struct Claim {
     wait_seconds: Option<u64>,
 }
 
-pub(super) async fn claim(incoming: Incoming) -> Result<HttpResponse, ApiError> {
+pub(super) async fn claim(mut incoming: Incoming) -> Result<HttpResponse, ApiError> {
     incoming.rate(Class::Queue)?;
     let body: Claim = incoming.document()?;
     let agent = key_of(&incoming, Action::Claim).await?;
@@ -51,22 +52,27 @@ pub(super) async fn claim(incoming: Incoming) -> Result<HttpResponse, ApiError> 
     // no permit.
     loop {
         let offers = offers(&incoming, &agent, &body).await?;
-        let topics: Vec<Topic> = topics(&offers);
-        let left = until.saturating_duration_since(Instant::now());
-        let store = &incoming.state.store;
-        let something = store.claimable(&offers).await.map_err(|error| incoming.fail(error.into()))?;
-        if something || left.is_zero() {
-            let max = body.max.unwrap_or(1).clamp(1, MAX_CLAIMS);
-            let claimed = take(&incoming, &agent, offers, max).await?;
-            if !claimed.is_empty() {
-                return Ok(respond::ok(incoming.id, &views::items(claimed)));
-            }
-            if left.is_zero() {
-                incoming.read(Action::Claim, |_| async { Ok(()) }).await?;
-                return Ok(respond::ok(incoming.id, &views::items(claimed)));
+        // A node that drains answers its waiting agents early; they ask another one.
+        let draining = incoming.state.vitals.draining();
+        let left = if draining { Duration::ZERO } else { until.saturating_duration_since(Instant::now()) };
+        incoming.about = offers.first().map(|(tenant, _)| *tenant);
+        // One claim is one tenant's business: the first that has something waiting.
+        for (tenant, offers) in &offers {
+            let store = &incoming.state.store;
+            if store.claimable(offers).await.map_err(|error| incoming.fail(error.into()))? {
+                incoming.about = Some(*tenant);
+                let max = body.max.unwrap_or(1).clamp(1, MAX_CLAIMS);
+                let claimed = take(&incoming, &agent, offers.clone(), max).await?;
+                if !claimed.is_empty() {
+                    return Ok(respond::ok(incoming.id, &views::items(claimed)));
+                }
             }
         }
-        incoming.state.bus.wait(&topics, left.min(LOOK_AGAIN)).await;
+        if left.is_zero() {
+            incoming.read(Action::Claim, |_| async { Ok(()) }).await?;
+            return Ok(respond::ok(incoming.id, &views::items(Vec::<QueueRequest>::new())));
+        }
+        incoming.state.bus.wait(&topics(&offers), left.min(LOOK_AGAIN)).await;
     }
 }
 
@@ -79,21 +85,33 @@ fn wait(incoming: &Incoming, seconds: Option<u64>) -> Duration {
     Duration::from_secs(asked.min(u64::try_from(left).unwrap_or(0)))
 }
 
-/// The agent that signed; refuses everybody else.
+/// The agent that signed; refuses everybody else, and registers that.
 async fn key_of(incoming: &Incoming, action: Action) -> Result<AgentId, ApiError> {
-    let call = incoming.call(action, Value::Null);
-    let admitted = incoming.state.gateway.glance(call).await.map_err(|refusal| incoming.fail(refusal))?;
-    match &admitted.caller {
-        Caller::Key(agent) => Ok(agent.clone()),
-        _ => Err(incoming.fail(Refusal::new(
-            Code::SignatureRequired,
-            "Claims need no token: sign the HTTP request with your agent's key and leave Authorization out.",
-        ))),
+    let call = incoming.call(action.clone(), Value::Null);
+    if let Ok(admitted) = incoming.state.gateway.glance(call).await
+        && let Some(agent) = admitted.caller.agent()
+    {
+        return Ok(agent.clone());
     }
+    // The same call again, now with an entry of its refusal.
+    incoming.read(action, |admitted| async move { key(&admitted.caller).cloned() }).await
 }
 
-/// What the agent may claim: its live `queue:` scopes, narrowed by what it asks for.
-async fn offers(incoming: &Incoming, agent: &AgentId, wanted: &Claim) -> Result<Vec<ClaimOffer>, ApiError> {
+/// Who may hold claims: an agent, by its own key.
+fn key(caller: &Caller) -> Result<&AgentId, Refusal> {
+    caller.agent().ok_or_else(|| {
+        Refusal::new(
+            Code::SignatureRequired,
+            "Claims need no token: sign the HTTP request with your agent's key and leave Authorization out.",
+        )
+    })
+}
+
+/// Offers of one tenant.
+type TenantOffers = (TenantId, Vec<ClaimOffer>);
+
+/// What the agent may claim, by tenant: its live `queue:` scopes, narrowed by what it asks for.
+async fn offers(incoming: &Incoming, agent: &AgentId, wanted: &Claim) -> Result<Vec<TenantOffers>, ApiError> {
     let grants = incoming.state.store.queue_grants(agent).await.map_err(|error| incoming.fail(error.into()))?;
     let apps = match &wanted.apps {
         None => None,
@@ -106,12 +124,12 @@ async fn offers(incoming: &Incoming, agent: &AgentId, wanted: &Claim) -> Result<
             Some(ids)
         }
     };
-    let mut offers = Vec::new();
+    let mut offers: BTreeMap<TenantId, Vec<ClaimOffer>> = BTreeMap::new();
     for grant in grants.iter().filter(|grant| apps.as_ref().is_none_or(|apps| apps.contains(&grant.app))) {
         for scope in &*grant.scopes {
             let Scope::Queue(capability) = scope else { continue };
             if wanted.capabilities.as_ref().is_none_or(|wanted| wanted.contains(capability)) {
-                offers.push(ClaimOffer {
+                offers.entry(grant.tenant).or_default().push(ClaimOffer {
                     app: grant.app,
                     capability: capability.clone(),
                     grant: grant.grant,
@@ -129,17 +147,18 @@ async fn offers(incoming: &Incoming, agent: &AgentId, wanted: &Claim) -> Result<
                 .fix("a person, by granting a queue:<capability> scope"),
         ));
     }
+    let mut offers: Vec<TenantOffers> = offers.into_iter().collect();
+    // No tenant is always asked last.
+    if !offers.is_empty() {
+        let start = rand::random_range(0..offers.len());
+        offers.rotate_left(start);
+    }
     Ok(offers)
 }
 
-fn topics(offers: &[ClaimOffer]) -> Vec<Topic> {
-    let mut topics: Vec<Topic> = offers.iter().map(|offer| Topic::Requests(offer.app)).collect();
-    topics.sort_by_key(|topic| match topic {
-        Topic::Requests(app) => Some(*app),
-        Topic::Policy(_) => None,
-    });
-    topics.dedup();
-    topics
+fn topics(offers: &[TenantOffers]) -> Vec<Topic> {
+    let apps: BTreeSet<AppId> = offers.iter().flat_map(|(_, offers)| offers).map(|offer| offer.app).collect();
+    apps.into_iter().map(Topic::Requests).collect()
 }
 
 async fn take(
@@ -221,7 +240,7 @@ fn line(text: &str, limit: usize) -> String {
 }
 
 async fn hold(
-    incoming: Incoming,
+    mut incoming: Incoming,
     path: &str,
     verb: &'static str,
     epoch: i64,
@@ -229,18 +248,15 @@ async fn hold(
 ) -> Result<HttpResponse, ApiError> {
     incoming.rate(Class::Queue)?;
     let id: RequestId = path.parse().map_err(|_| incoming.fail(Refusal::not_found()))?;
+    let agent = key_of(&incoming, Action::Hold { request: id, verb }).await?;
+    let held = incoming.state.store.held_request(&agent, id).await.map_err(|error| incoming.fail(error.into()))?;
+    incoming.about = held.map(|request| request.tenant);
     let bus = incoming.state.bus.clone();
     let request: QueueRequest = incoming
         .perform(Action::Hold { request: id, verb }, command, move |store, admitted, command| {
             let bus = bus.clone();
             async move {
-                let Caller::Key(agent) = &admitted.caller else {
-                    return Err(Refusal::new(
-                        Code::SignatureRequired,
-                        "Only the agent that holds the claim may do this; sign with its key.",
-                    )
-                    .into());
-                };
+                let agent = key(&admitted.caller)?;
                 if let HoldCommand::Complete(result) = &*command {
                     check_result(&*store, agent, id, result).await?;
                 }
@@ -279,7 +295,10 @@ pub(super) async fn list(incoming: Incoming) -> Result<HttpResponse, ApiError> {
     let state = match incoming.param("state") {
         None | Some("") => None,
         Some(text) => Some(RequestState::parse(text).ok_or_else(|| {
-            fail(Refusal::new(Code::InvalidParameter, "state must be one of submitted, working, completed, failed, canceled."))
+            fail(Refusal::new(
+                Code::InvalidParameter,
+                "state must be one of submitted, working, completed, failed, canceled.",
+            ))
         })?),
     };
     let store = &incoming.state.store;

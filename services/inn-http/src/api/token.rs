@@ -34,9 +34,11 @@ struct Taken {
     scopes: Arc<BTreeSet<Scope>>,
 }
 
-pub(super) async fn take(incoming: Incoming) -> Result<HttpResponse, ApiError> {
+pub(super) async fn take(mut incoming: Incoming) -> Result<HttpResponse, ApiError> {
     incoming.rate(Class::Queue)?;
     let body: Take = incoming.document()?;
+    let about = incoming.state.store.grant(body.grant).await.map_err(|error| incoming.fail(error.into()))?;
+    incoming.about = about.map(|grant| grant.tenant);
     let fail = |refusal| incoming.fail(refusal);
     let wanted = match &body.scopes {
         Some(texts) => Some(views::parse_scopes(texts).map_err(fail)?),

@@ -12,6 +12,11 @@ pub use enter::session_cookie;
 use actix_web::http::header::{CONTENT_SECURITY_POLICY, HeaderValue};
 use actix_web::middleware::DefaultHeaders;
 use actix_web::web::{self, ServiceConfig};
+use actix_web::{HttpRequest, HttpResponse};
+use inn_protocol::{Code, Refusal};
+
+use crate::error::{ApiError, Shape};
+use crate::incoming::Incoming;
 
 /// `http://<slug>.<apps domain>/…`: the API and the UI.
 pub fn on_own_origin(config: &mut ServiceConfig) {
@@ -31,24 +36,35 @@ pub fn below_platform(config: &mut ServiceConfig) {
 }
 
 fn api(config: &mut ServiceConfig) {
+    let at = |path: &str| web::resource(path.to_owned()).default_service(web::to(wrong_method));
     config
-        .route("/api/health", web::get().to(meta::health))
-        .route("/api/_a2app", web::get().to(meta::identity))
-        .route("/api/_a2app/describe", web::get().to(meta::describe))
-        .route("/api/_a2app/whoami", web::get().to(meta::whoami))
-        .route("/api/_ops", web::get().to(meta::operations))
-        .service(web::resource("/api/_a2app/tasks").route(web::get().to(tasks::list)).route(web::post().to(tasks::ask)))
-        .route("/api/_a2app/tasks/{id}", web::get().to(tasks::view))
-        .route("/api/_a2app/tasks/{id}/cancel", web::post().to(tasks::cancel))
+        .service(at("/api/health").route(web::get().to(meta::health)))
+        .service(at("/api/_a2app").route(web::get().to(meta::identity)))
+        .service(at("/api/_a2app/describe").route(web::get().to(meta::describe)))
+        .service(at("/api/_a2app/whoami").route(web::get().to(meta::whoami)))
+        .service(at("/api/_ops").route(web::get().to(meta::operations)))
+        .service(at("/api/_a2app/tasks").route(web::get().to(tasks::list)).route(web::post().to(tasks::ask)))
+        .service(at("/api/_a2app/tasks/{id}").route(web::get().to(tasks::view)))
+        .service(at("/api/_a2app/tasks/{id}/cancel").route(web::post().to(tasks::cancel)))
         .service(
-            web::resource("/api/collections/{entity}/records")
+            at("/api/collections/{entity}/records")
                 .route(web::get().to(records::list))
                 .route(web::post().to(records::create)),
         )
         .service(
-            web::resource("/api/collections/{entity}/records/{id}")
+            at("/api/collections/{entity}/records/{id}")
                 .route(web::get().to(records::view))
                 .route(web::patch().to(records::update))
                 .route(web::delete().to(records::delete)),
         );
+}
+
+/// A path of ours with another method. On record paths that is PocketBase's 404, so that its clients are not surprised.
+async fn wrong_method(request: HttpRequest, incoming: Incoming) -> Result<HttpResponse, ApiError> {
+    if incoming.shape == Shape::Records {
+        return Err(incoming.fail(Refusal::not_found()));
+    }
+    let message =
+        format!("{} is not answered here. `GET /api/_a2app/describe` shows the app's surface.", request.method());
+    Err(incoming.fail(Refusal::new(Code::MethodNotAllowed, message)))
 }

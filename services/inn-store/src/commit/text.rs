@@ -272,12 +272,10 @@ fn blank(collection: &Collection) -> String {
             let column = format!("s.{}", ident(&field.name));
             let blank = match storage(field) {
                 Storage::Text => format!("{column} = ''"),
-                Storage::Number => format!("{column} = 0"),
-                Storage::Bool => format!("NOT {column}"),
                 Storage::List => format!("{column} = '{{}}'"),
                 Storage::Json => format!("{column} IS NULL"),
-                // Every point is a value, the zero point too.
-                Storage::Geo => return None,
+                // Every number, truth value and point says something, zero and false too.
+                Storage::Number | Storage::Bool | Storage::Geo => return None,
             };
             let name = literal(&field.name);
             Some(format!("CASE WHEN {name} = ANY ($32) AND {blank} THEN {name} END"))

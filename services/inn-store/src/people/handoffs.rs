@@ -1,4 +1,5 @@
-//! One-time codes that carry a person from the platform's origin to an app's own origin.
+//! One-time codes that carry a person from the platform's origin to an app's own origin, or, at the start of the
+//! platform, from whoever started it to the platform's own origin: then the app is [`PLATFORM`].
 
 use inn_ports::StoreResult;
 use inn_protocol::people::Session;
@@ -10,6 +11,17 @@ use uuid::Uuid;
 use super::sessions::{live, not_a_member};
 use super::sql::{column, facts, maybe, must, run};
 use crate::PgStore;
+
+/// No app: the platform's own origin.
+const PLATFORM: Uuid = Uuid::nil();
+
+/// The link printed at start is opened by hand, so it lives longer than one that a browser follows at once.
+const OPEN_PLATFORM: &str = "
+INSERT INTO inn.handoffs (code, session, app, expires_at)
+SELECT $1, s.id, $3, now() + interval '15 minutes'
+FROM inn.sessions s
+JOIN inn.members m ON m.tenant = s.tenant AND m.user_id = s.user_id AND m.removed_at IS NULL
+WHERE s.id = $2 AND s.app IS NULL AND s.ended_at IS NULL AND s.expires_at > now()";
 
 /// A code lives for a minute (DESIGN section 5).
 const OPEN: &str = "
@@ -32,7 +44,8 @@ pub(super) async fn open(
     let mut client = store.client().await?;
     let step = store.begin(&mut client, call).await?;
     run(step.tx(), "forget old codes", FORGET_OLD, &[&session.uuid()]).await?;
-    if run(step.tx(), "open handoff", OPEN, &[&&code.0[..], &session.uuid(), &app.uuid()]).await? == 0 {
+    let open = if app.uuid() == PLATFORM { OPEN_PLATFORM } else { OPEN };
+    if run(step.tx(), "open handoff", open, &[&&code.0[..], &session.uuid(), &app.uuid()]).await? == 0 {
         return Err(step.refuse(not_a_member()).await);
     }
     step.commit("Opened an app".to_owned(), facts(json!({ "session": session, "app": app }))).await?;
@@ -42,11 +55,11 @@ pub(super) async fn open(
 /// Everything the code depends on is locked, so that a sign-out or a removal either comes before, and the code is worth
 /// nothing, or after, and finds the new session to end.
 const FIND: &str = "
-SELECT s.id AS parent, s.user_id, a.tenant, s.authenticated_at, s.expires_at
+SELECT s.id AS parent, s.user_id, m.tenant, s.authenticated_at, s.expires_at
 FROM inn.handoffs h
 JOIN inn.sessions s ON s.id = h.session AND s.ended_at IS NULL AND s.expires_at > now()
-JOIN inn.apps a ON a.id = h.app AND a.status = 'active'
-JOIN inn.members m ON m.tenant = a.tenant AND m.user_id = s.user_id AND m.removed_at IS NULL
+LEFT JOIN inn.apps a ON a.id = h.app AND a.status = 'active'
+JOIN inn.members m ON m.tenant = CASE WHEN h.app = $3 THEN s.tenant ELSE a.tenant END AND m.user_id = s.user_id AND m.removed_at IS NULL
 JOIN inn.users u ON u.id = s.user_id AND u.disabled_at IS NULL
 WHERE h.code = $1 AND h.app = $2 AND h.used_at IS NULL AND h.expires_at > now()
 FOR UPDATE OF h FOR SHARE OF s, m";
@@ -66,7 +79,7 @@ pub(super) async fn take(
 ) -> StoreResult<Option<Session>> {
     let mut client = store.client().await?;
     let step = store.begin(&mut client, call).await?;
-    let Some(found) = maybe(step.tx(), "find handoff", FIND, &[&&code.0[..], &app.uuid()]).await? else {
+    let Some(found) = maybe(step.tx(), "find handoff", FIND, &[&&code.0[..], &app.uuid(), &PLATFORM]).await? else {
         step.abandon().await;
         return Ok(None);
     };
@@ -76,15 +89,17 @@ pub(super) async fn take(
         (column(&found, "parent")?, column(&found, "user_id")?, column(&found, "tenant")?);
     let authenticated_at: chrono::DateTime<chrono::Utc> = column(&found, "authenticated_at")?;
     let expires_at: chrono::DateTime<chrono::Utc> = column(&found, "expires_at")?;
+    let here = (app.uuid() != PLATFORM).then_some(app.uuid());
     run(
         step.tx(),
         "hand over",
         SESSION,
-        &[&session.uuid(), &user, &tenant, &&token.0[..], &app.uuid(), &authenticated_at, &expires_at, &parent],
+        &[&session.uuid(), &user, &tenant, &&token.0[..], &here, &authenticated_at, &expires_at, &parent],
     )
     .await?;
     let session = must(live(step.tx(), session).await?)?;
     let stored = facts(json!({ "session": session.id, "user": session.user, "app": app }));
-    step.commit(format!("{} came in from the platform", session.email), stored).await?;
+    let how = if here.is_some() { "came in from the platform" } else { "came in by the sign-in link" };
+    step.commit(format!("{} {how}", session.email), stored).await?;
     Ok(Some(session))
 }

@@ -13,7 +13,7 @@ use super::error::{CliError, CliResult};
 use super::out::{Out, text};
 use super::profile::{AgentFile, Profile};
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "From nothing to work:
   inn agent new bot
   inn agent register bot
@@ -21,14 +21,14 @@ use super::profile::{AgentFile, Profile};
   inn agent work --agent bot --capability summarise-board -- ./agent.sh
 
 A key never leaves this machine; its file is readable by you alone.")]
-pub(crate) struct AgentArgs {
+pub struct AgentArgs {
     #[command(flatten)]
     pub(crate) common: Common,
     #[command(subcommand)]
     verb: AgentVerb,
 }
 
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 enum AgentVerb {
     /// Make a key pair; its thumbprint is the agent's id
     New {
@@ -99,7 +99,11 @@ async fn register(context: &Context, name: Option<String>, claimed: Option<Strin
     let answer = agent.register(claimed.as_deref().unwrap_or(&file.name)).await?.json()?;
     file.registered(context.client.platform());
     context.profile.keep_agent(&file)?;
-    context.out.say(format!("{} is registered at {}. That gives it no rights: ask with `inn grant request`.", file.name, context.client.platform()));
+    context.out.say(format!(
+        "{} is registered at {}. That gives it no rights: ask with `inn grant request`.",
+        file.name,
+        context.client.platform()
+    ));
     context.out.answer(&answer, |answer| text(answer, "/id"));
     Ok(())
 }
@@ -120,13 +124,14 @@ async fn link(context: &Context, agent: Option<&str>) -> CliResult<()> {
     let agent = context.agent(&file)?;
     let mut items = Vec::new();
     for app in file.apps(context.client.platform()) {
-        let taken = match context.grant_for(&mut file, &agent, &app).await {
+        let outcome = match context.grant_for(&mut file, &agent, &app).await {
             Ok(grant) => agent.new_token(&grant).await.map_err(CliError::from),
             Err(error) => Err(error),
         };
-        items.push(match taken {
+        items.push(match outcome {
             Ok(token) => {
-                let capabilities: Vec<&str> = token.scopes.iter().filter_map(|scope| scope.strip_prefix("queue:")).collect();
+                let capabilities: Vec<&str> =
+                    token.scopes.iter().filter_map(|scope| scope.strip_prefix("queue:")).collect();
                 json!({"app": app, "grant": token.grant, "capabilities": capabilities, "scopes": token.scopes})
             }
             // An app that refuses is part of the answer; a platform that is away is not.

@@ -12,14 +12,14 @@ use super::error::CliResult;
 use super::out::{Out, items, text};
 
 /// Deploys a bundle or an app's folder; an app that is there gets a new release
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   inn deploy ops/demo/kanban --slug kanban --capability summarise-board
   inn deploy kanban-1.0.0.agentapp --slug kanban --dry-run
 
 A deploy is all or nothing: when it fails, the old release goes on serving. A change that loses data needs
 --allow-destructive. A capability an app may ask agents for is only used after you consent to it with --capability.")]
-pub(crate) struct Deploy {
+pub struct Deploy {
     #[command(flatten)]
     pub(crate) common: Common,
     /// A bundle (.agentapp), the ZIP of a project, or a folder
@@ -38,19 +38,19 @@ pub(crate) struct Deploy {
     capabilities: Vec<String>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   inn app ls
   inn app show kanban
   inn app rollback kanban 3f5a…")]
-pub(crate) struct AppArgs {
+pub struct AppArgs {
     #[command(flatten)]
     pub(crate) common: Common,
     #[command(subcommand)]
     verb: AppVerb,
 }
 
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 enum AppVerb {
     /// Installed apps
     Ls,
@@ -87,7 +87,12 @@ pub(crate) async fn deploy(args: Deploy) -> CliResult<()> {
     if !capabilities.is_empty() {
         options.push(("capabilities", &capabilities));
     }
-    context.out.say(format!("Sending {} ({} bytes) to {} …", opened.manifest.id, bytes.len(), context.client.platform()));
+    context.out.say(format!(
+        "Sending {} ({} bytes) to {} …",
+        opened.manifest.id,
+        bytes.len(),
+        context.client.platform()
+    ));
     let answer = person.deploy(Bytes::from(bytes), &options).await?.json()?;
     let done = |answer: &Value| {
         let flag = |name: &str| answer.get(name).and_then(Value::as_bool).unwrap_or_default();
@@ -108,7 +113,8 @@ pub(crate) async fn deploy(args: Deploy) -> CliResult<()> {
 /// A slug from the id an app gives itself: its last part, in the letters a host name may have.
 fn slug_of(id: &str) -> String {
     let last = id.rsplit(['/', ':']).next().unwrap_or(id).to_ascii_lowercase();
-    let mapped: String = last.chars().map(|c| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' }).collect();
+    let mapped: String =
+        last.chars().map(|c| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' }).collect();
     let short: String = mapped.trim_matches('-').chars().take(40).collect();
     let short = short.trim_matches('-');
     if short.is_empty() { "app".to_owned() } else { short.to_owned() }
@@ -159,9 +165,9 @@ fn releases(out: Out, answer: &Value) {
     let columns = [
         ("release", "/release"),
         ("version", "/version"),
-        ("state", "/state"),
-        ("at", "/deployedAt"),
-        ("reason", "/reason"),
+        ("active", "/active"),
+        ("at", "/createdAt"),
+        ("why it failed", "/failure"),
     ];
     out.table(answer, &columns, "No releases.");
 }
@@ -182,7 +188,9 @@ fn show(app: &Value) -> String {
     }
     let list = |name: &str| app.get(name).map(items).unwrap_or_default();
     lines.push("Scopes an agent can be granted:".to_owned());
-    lines.extend(list("scopes").iter().map(|scope| format!("  {}  {}", text(scope, "/scope"), text(scope, "/sentence"))));
+    lines.extend(
+        list("scopes").iter().map(|scope| format!("  {}  {}", text(scope, "/scope"), text(scope, "/sentence"))),
+    );
     let capabilities = list("capabilities");
     if !capabilities.is_empty() {
         lines.push("Work it may ask agents for:".to_owned());

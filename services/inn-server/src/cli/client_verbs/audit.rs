@@ -16,21 +16,21 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Entries fetched at a time.
 const PAGE: &str = "100";
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   inn audit tail --follow
   inn audit search --app kanban --outcome refused --since 2026-12-01T00:00:00Z
   inn audit verify
   inn audit head > head.json          keep it elsewhere, and later:
   inn audit verify --kept head.json   proves that nothing before it was changed or cut off")]
-pub(crate) struct AuditArgs {
+pub struct AuditArgs {
     #[command(flatten)]
     pub(crate) common: Common,
     #[command(subcommand)]
     verb: AuditVerb,
 }
 
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 enum AuditVerb {
     /// The newest entries
     Tail {
@@ -61,7 +61,7 @@ enum AuditVerb {
     },
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 struct Search {
     #[arg(long)]
     app: Option<String>,
@@ -90,10 +90,10 @@ struct Search {
 }
 
 /// Shows the receipt of a call: what was done, in a sentence made from what was stored
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:
   inn receipt call_0192f6c0a1b27c3d8e4f5a6b7c8d9e0f")]
-pub(crate) struct ReceiptArgs {
+pub struct ReceiptArgs {
     #[command(flatten)]
     pub(crate) common: Common,
     /// call_…, as the header Innkeeper-Call and the register have it
@@ -106,7 +106,13 @@ pub(crate) async fn receipt(args: ReceiptArgs) -> CliResult<()> {
     context.out.answer(&answer, |receipt| {
         let stored = receipt.get("stored").filter(|stored| stored.as_object().is_some_and(|stored| !stored.is_empty()));
         let stored = stored.and_then(|stored| serde_json::to_string_pretty(stored).ok());
-        let head = format!("{}\n{} {} {}", text(receipt, "/sentence"), text(receipt, "/at"), text(receipt, "/action"), text(receipt, "/id"));
+        let head = format!(
+            "{}\n{} {} {}",
+            text(receipt, "/sentence"),
+            text(receipt, "/at"),
+            text(receipt, "/action"),
+            text(receipt, "/id")
+        );
         stored.map_or(head.clone(), |stored| format!("{head}\n{stored}"))
     });
     Ok(())
@@ -165,7 +171,10 @@ async fn tail(person: &Person, out: Out, follow: bool, limit: u32) -> CliResult<
     let mut newest = items(&answer).first().map(|one| text(one, "/at"));
     items(&answer).iter().rev().for_each(print);
     let mut seen: HashSet<String> = items(&answer).iter().map(|one| text(one, "/call")).collect();
-    while follow {
+    if !follow {
+        return Ok(());
+    }
+    loop {
         tokio::time::sleep(LOOK_EVERY).await;
         let mut conditions = vec![("limit", PAGE)];
         if let Some(newest) = &newest {
@@ -173,12 +182,13 @@ async fn tail(person: &Person, out: Out, follow: bool, limit: u32) -> CliResult<
         }
         let answer = person.audit(&conditions).await?.json()?;
         let fresh: Vec<_> = items(&answer).iter().rev().filter(|one| !seen.contains(&text(one, "/call"))).collect();
-        fresh.iter().for_each(|one| print(one));
+        for one in &fresh {
+            print(one);
+        }
         newest = fresh.last().map(|one| text(one, "/at")).or(newest.take());
         // Entries at the newest moment come again; older ones do not.
         seen = items(&answer).iter().map(|one| text(one, "/call")).collect();
     }
-    Ok(())
 }
 
 async fn verify(person: &Person, out: Out, kept: Option<PathBuf>) -> CliResult<()> {
@@ -197,7 +207,11 @@ async fn verify(person: &Person, out: Out, kept: Option<PathBuf>) -> CliResult<(
     out.answer(&answer, |answer| {
         let problems = answer.get("problems").map(items).unwrap_or_default();
         let mut lines: Vec<String> = problems.iter().map(|problem| format!("  {}", text(problem, ""))).collect();
-        let word = if answer.get("ok") == Some(&Value::Bool(true)) { "The register is whole" } else { "The register is NOT whole" };
+        let word = if answer.get("ok") == Some(&Value::Bool(true)) {
+            "The register is whole"
+        } else {
+            "The register is NOT whole"
+        };
         lines.insert(
             0,
             format!(

@@ -13,13 +13,13 @@ use super::error::{CliError, CliResult};
 use super::out::Out;
 
 /// Makes a bundle (.agentapp) of an app's folder
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   inn pack ops/demo/kanban
   inn pack . -o /tmp/kanban.agentapp
 
 Dependencies, run-time data, databases and secrets stay out. Links are refused.")]
-pub(crate) struct Pack {
+pub struct Pack {
     /// The app's folder
     dir: PathBuf,
     /// File to write; without it <id>-<version>.agentapp in this folder
@@ -31,10 +31,10 @@ pub(crate) struct Pack {
 }
 
 /// Unpacks a bundle into a new folder; nothing in it is run
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:
   inn unpack kanban-1.0.0.agentapp -o kanban")]
-pub(crate) struct Unpack {
+pub struct Unpack {
     /// The bundle
     file: PathBuf,
     /// Folder to make; without it the bundle's name without its ending
@@ -46,11 +46,11 @@ pub(crate) struct Unpack {
 }
 
 /// Says what is wrong with a bundle or an app's folder, naming the member
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   inn validate ops/demo/kanban
   inn validate kanban-1.0.0.agentapp --json")]
-pub(crate) struct Validate {
+pub struct Validate {
     /// A bundle (.agentapp), the ZIP of a project, or a folder
     path: PathBuf,
     /// Answer with JSON on standard output
@@ -114,13 +114,15 @@ pub(crate) fn validate(args: &Validate) -> CliResult<()> {
 
 /// The bytes of a bundle, checked; a folder is packed on the way.
 pub(crate) fn open(path: &Path) -> CliResult<(Vec<u8>, Bundle)> {
-    let data = fs::metadata(path).map_err(|error| CliError::io(format!("{} cannot be read", path.display()), &error))?;
+    let data =
+        fs::metadata(path).map_err(|error| CliError::io(format!("{} cannot be read", path.display()), &error))?;
     if data.is_dir() {
         return pack_folder(path, Utc::now());
     }
     let limits = Limits::default();
     if data.len() > limits.max_archive_bytes {
-        let what = format!("{} has {} bytes; a bundle may have {}.", path.display(), data.len(), limits.max_archive_bytes);
+        let what =
+            format!("{} has {} bytes; a bundle may have {}.", path.display(), data.len(), limits.max_archive_bytes);
         return Err(CliError::local("invalid_bundle", what));
     }
     let bytes = fs::read(path).map_err(|error| CliError::io(format!("{} cannot be read", path.display()), &error))?;
@@ -212,7 +214,8 @@ mod tests {
     use super::*;
 
     fn project(folder: &Path) {
-        fs::write(folder.join("manifest.json"), r#"{"id":"a","name":"A","version":"1.0.0","livingUIVersion":2}"#).unwrap();
+        fs::write(folder.join("manifest.json"), r#"{"id":"a","name":"A","version":"1.0.0","livingUIVersion":2}"#)
+            .unwrap();
         fs::write(folder.join("operations.json"), r#"{"opsVersion":1,"operations":[]}"#).unwrap();
     }
 

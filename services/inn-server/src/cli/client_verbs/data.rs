@@ -32,9 +32,9 @@ ls takes --filter --sort --limit --page --expand --fields. Every verb takes --ag
 --idempotency-key.";
 
 /// Reads and writes the records of an app
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct DataArgs {
+pub struct DataArgs {
     /// Address of the platform; without it the one of the last sign-in
     #[arg(long, env = "INN_URL", value_name = "URL")]
     url: Option<String>,

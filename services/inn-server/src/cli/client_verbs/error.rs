@@ -19,10 +19,16 @@ pub(crate) enum CliError {
     /// The command line asks for something that makes no sense.
     Usage(String),
     /// Refused here, before anything was sent: what, where, what to do.
-    Local { code: &'static str, message: String, details: Vec<String> },
+    Local {
+        code: &'static str,
+        message: String,
+        details: Vec<String>,
+    },
     Client(ClientError),
     /// Everything was said already; only the exit code is left.
     Said,
+    /// As [`Self::Said`], with another code.
+    SaidWith(u8),
 }
 
 impl CliError {
@@ -37,6 +43,7 @@ impl CliError {
 
     pub(crate) fn exit(&self) -> u8 {
         match self {
+            Self::SaidWith(code) => *code,
             Self::Usage(_) | Self::Client(ClientError::Invalid(_)) => USAGE,
             Self::Local { .. } | Self::Said | Self::Client(ClientError::Refused(_)) => REFUSED,
             Self::Client(ClientError::Unreachable { .. } | ClientError::Protocol { .. }) => UNREACHABLE,
@@ -46,7 +53,7 @@ impl CliError {
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Usage(message) => message.clone(),
-            Self::Said => String::new(),
+            Self::Said | Self::SaidWith(_) => String::new(),
             Self::Local { message, details, .. } => {
                 details.iter().fold(message.clone(), |text, detail| format!("{text}\n  {detail}"))
             }
@@ -57,7 +64,7 @@ impl CliError {
     /// The error as one JSON document, for `--json`.
     fn document(&self) -> Option<Value> {
         match self {
-            Self::Said => None,
+            Self::Said | Self::SaidWith(_) => None,
             Self::Client(ClientError::Refused(body)) => Some(body.raw.clone()),
             Self::Client(ClientError::Unreachable { .. }) => Some(envelope("unreachable", &self.text(), &[])),
             Self::Client(ClientError::Protocol { .. }) => Some(envelope("protocol", &self.text(), &[])),

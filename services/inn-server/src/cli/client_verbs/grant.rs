@@ -14,7 +14,7 @@ use super::secret;
 /// How often a waiting agent looks whether its person has decided.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "The way of a grant:
   inn grant request --agent bot --app kanban --scope data:cards:read --scope queue:summarise-board --wait
   inn grant approve grq_… --scope data:cards:read          the person, after looking at it
@@ -22,14 +22,14 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 Scopes: op:<operation>, data:<entity>:read, data:<entity>:write, queue:<capability>.
 `inn app show APP` lists those of an app in sentences.")]
-pub(crate) struct GrantArgs {
+pub struct GrantArgs {
     #[command(flatten)]
     pub(crate) common: Common,
     #[command(subcommand)]
     verb: GrantVerb,
 }
 
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 enum GrantVerb {
     /// An agent of this machine asks for a grant; prints the link and the code for its person
     Request(RequestGrant),
@@ -60,7 +60,7 @@ enum GrantVerb {
     Explain(Explain),
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 struct RequestGrant {
     /// Which agent of this machine asks
     #[arg(long, env = "INN_AGENT")]
@@ -78,7 +78,7 @@ struct RequestGrant {
     wait: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 struct Approve {
     /// grq_…
     id: String,
@@ -105,7 +105,7 @@ struct Approve {
     password_file: Option<PathBuf>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   inn grant explain --app kanban --action records.create --entity cards --grant grt_…
   inn grant explain --app kanban --action operations.run --operation cards.move")]
@@ -146,7 +146,7 @@ pub(crate) async fn run(args: GrantArgs) -> CliResult<()> {
                 ("code", "/code"),
                 ("scopes", "/scopes"),
             ];
-            out.table(&flat_scopes(answer), &columns, "Nothing waits for a decision.");
+            out.table(&answer, &columns, "Nothing waits for a decision.");
         }
         GrantVerb::Ls { pending: false, agent } => {
             let agent = agent.map(|agent| agent_id(&context, &agent));
@@ -159,11 +159,12 @@ pub(crate) async fn run(args: GrantArgs) -> CliResult<()> {
                 ("revoked", "/revokedAt"),
                 ("scopes", "/scopes"),
             ];
-            out.table(&flat_scopes(answer), &columns, "No grants.");
+            out.table(&answer, &columns, "No grants.");
         }
         GrantVerb::Show { id } => {
             let person = context.person()?;
-            let answer = if id.starts_with("grq_") { person.grant_request(&id).await? } else { person.grant(&id).await? };
+            let answer =
+                if id.starts_with("grq_") { person.grant_request(&id).await? } else { person.grant(&id).await? };
             out.answer(&answer.json()?, show);
         }
         GrantVerb::Approve(args) => approve(&context, args).await?,
@@ -228,9 +229,9 @@ async fn request(context: &Context, args: RequestGrant) -> CliResult<()> {
         match text(&asked, "/status").as_str() {
             "pending" => tokio::time::sleep(LOOK_EVERY).await,
             "approved" => {
-                let grant = asked.get("grant").map_or_else(String::new, |grant| {
-                    grant.as_str().map_or_else(|| text(grant, "/id"), str::to_owned)
-                });
+                let grant = asked
+                    .get("grant")
+                    .map_or_else(String::new, |grant| grant.as_str().map_or_else(|| text(grant, "/id"), str::to_owned));
                 file.granted(&platform, &id, &grant);
                 context.profile.keep_agent(&file)?;
                 out.answer(&asked, |_| grant);
@@ -251,7 +252,8 @@ async fn approve(context: &Context, args: Approve) -> CliResult<()> {
     if let Some(code) = &args.code
         && !code.eq_ignore_ascii_case(&text(&asked, "/code"))
     {
-        let message = format!("The code of {} is not {code}: this is another agent's request. Nothing was granted.", args.id);
+        let message =
+            format!("The code of {} is not {code}: this is another agent's request. Nothing was granted.", args.id);
         return Err(CliError::local("wrong_code", message));
     }
     if args.scopes.is_empty() && !args.all {
@@ -300,27 +302,16 @@ async fn explain(context: &Context, args: &Explain) -> CliResult<()> {
         let mut lines = vec![if allowed { "Allowed." } else { "Not allowed." }.to_owned()];
         for leg in answer.get("legs").map(items).unwrap_or_default() {
             let ok = leg.get("ok").and_then(Value::as_bool).unwrap_or_default();
-            lines.push(format!("  {:5}  {}  {}", text(leg, "/leg"), if ok { "yes" } else { "no " }, text(leg, "/reason")));
+            lines.push(format!(
+                "  {:5}  {}  {}",
+                text(leg, "/leg"),
+                if ok { "yes" } else { "no " },
+                text(leg, "/reason")
+            ));
         }
         lines.join("\n")
     });
     Ok(())
-}
-
-/// Scopes with sentences become plain names, so that a table can hold them.
-fn flat_scopes(mut answer: Value) -> Value {
-    if let Some(Value::Array(list)) = answer.get_mut("items") {
-        for one in list {
-            if let Some(Value::Array(scopes)) = one.get_mut("scopes") {
-                for scope in scopes.iter_mut() {
-                    if let Some(name) = scope.get("scope").cloned() {
-                        *scope = name;
-                    }
-                }
-            }
-        }
-    }
-    answer
 }
 
 fn show(grant: &Value) -> String {
@@ -345,7 +336,9 @@ fn show(grant: &Value) -> String {
             lines.push(format!("  {name}: {value}"));
         }
     }
-    for scope in grant.get("scopes").map(items).unwrap_or_default() {
+    // Sentences are there as long as the app is.
+    let scopes = grant.get("sentences").or_else(|| grant.get("scopes"));
+    for scope in scopes.map(items).unwrap_or_default() {
         let name = scope.as_str().map_or_else(|| text(scope, "/scope"), str::to_owned);
         lines.push(format!("  - {name}  {}", text(scope, "/sentence")).trim_end().to_owned());
     }

@@ -9,21 +9,21 @@ use super::error::{CliError, CliResult};
 use super::out::{items, text};
 use super::secret;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   inn member ls
   inn member add ann@example.com --role editor --password-file ann.txt
   inn member rm ann@example.com
 
 Removing a member revokes every grant that member gave.")]
-pub(crate) struct MemberArgs {
+pub struct MemberArgs {
     #[command(flatten)]
     pub(crate) common: Common,
     #[command(subcommand)]
     verb: MemberVerb,
 }
 
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 enum MemberVerb {
     /// Members of the tenant and their roles
     Ls,
@@ -62,13 +62,16 @@ pub(crate) async fn run(args: MemberArgs) -> CliResult<()> {
             let user = if member.contains('@') {
                 let members = person.members().await?.json()?;
                 let found = items(&members).iter().find(|one| text(one, "/email").eq_ignore_ascii_case(&member));
-                let none = || CliError::local("not_found", format!("{member} is no member here. `inn member ls` lists them."));
+                let none =
+                    || CliError::local("not_found", format!("{member} is no member here. `inn member ls` lists them."));
                 text(found.ok_or_else(none)?, "/user")
             } else {
                 member.clone()
             };
             let answer = person.remove_member(&user).await?.json()?;
-            context.out.answer(&answer, |_| format!("{member} is no member any more; the grants {member} gave are revoked."));
+            context
+                .out
+                .answer(&answer, |_| format!("{member} is no member any more; the grants {member} gave are revoked."));
         }
     }
     Ok(())

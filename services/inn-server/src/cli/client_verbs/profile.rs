@@ -205,33 +205,32 @@ impl Profile {
 
     /// The named agent, or the only one.
     pub(crate) fn agent(&self, name: Option<&str>) -> CliResult<AgentFile> {
-        let name = match name {
-            Some(name) => name.to_owned(),
-            None => {
-                let names = self.agent_names()?;
-                match names.as_slice() {
-                    [only] => only.clone(),
-                    [] => {
-                        let message = "This machine has no agent yet. Make one with `inn agent new NAME`.";
-                        return Err(CliError::local("no_agent", message));
-                    }
-                    several => {
-                        let list = several.join(", ");
-                        return Err(CliError::Usage(format!("which agent? There are {list}: name one with --agent or INN_AGENT")));
-                    }
-                }
-            }
-        };
+        let name = name.map_or_else(|| self.only_agent(), |name| Ok(name.to_owned()))?;
         check_name(&name)?;
         let path = self.agent_file(&name);
         let Some(text) = files::read(&path)? else {
             let known = self.agent_names()?.join(", ");
             let known = if known.is_empty() { "There is none yet.".to_owned() } else { format!("There are: {known}.") };
-            let message = format!("This machine has no agent called {name}. {known} Make one with `inn agent new {name}`.");
+            let message =
+                format!("This machine has no agent called {name}. {known} Make one with `inn agent new {name}`.");
             return Err(CliError::local("no_agent", message));
         };
         serde_json::from_str(&text)
             .map_err(|error| CliError::local("local_file", format!("{} is damaged ({error}).", path.display())))
+    }
+
+    fn only_agent(&self) -> CliResult<String> {
+        match self.agent_names()?.as_slice() {
+            [only] => Ok(only.clone()),
+            [] => {
+                let message = "This machine has no agent yet. Make one with `inn agent new NAME`.";
+                Err(CliError::local("no_agent", message))
+            }
+            several => {
+                let list = several.join(", ");
+                Err(CliError::Usage(format!("which agent? There are {list}: name one with --agent or INN_AGENT")))
+            }
+        }
     }
 
     pub(crate) fn has_agent(&self, name: &str) -> bool {
@@ -267,7 +266,9 @@ fn check_name(name: &str) -> CliResult<()> {
     if fits {
         return Ok(());
     }
-    Err(CliError::Usage(format!("`{name}` cannot be an agent's name here: 1 to 40 letters, digits, hyphens and underscores")))
+    Err(CliError::Usage(format!(
+        "`{name}` cannot be an agent's name here: 1 to 40 letters, digits, hyphens and underscores"
+    )))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::context::{Common, Context};
 use super::error::{CliError, CliResult};
 use super::out::text;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "As a person:
   inn request ask kanban summarise-board '{\"board\":\"abc123def456ghi\"}'
   inn request ls kanban --state submitted
@@ -17,14 +17,14 @@ use super::out::text;
 As an agent, by hand (`inn agent work` does all of it):
   inn request claim --agent bot --capability summarise-board --wait 20
   inn request complete req_… --epoch 1 --result '{\"summary\":\"…\"}'")]
-pub(crate) struct RequestArgs {
+pub struct RequestArgs {
     #[command(flatten)]
     pub(crate) common: Common,
     #[command(subcommand)]
     verb: RequestVerb,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 struct Hold {
     /// req_…
     id: String,
@@ -36,11 +36,11 @@ struct Hold {
     agent: Option<String>,
 }
 
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 enum RequestVerb {
-    /// Requests of an app, or of all apps
+    /// Requests of an app
     Ls {
-        app: Option<String>,
+        app: String,
         /// submitted, working, completed, failed or canceled
         #[arg(long)]
         state: Option<String>,
@@ -125,7 +125,7 @@ pub(crate) async fn run(args: RequestArgs) -> CliResult<()> {
     };
     let answer = match args.verb {
         RequestVerb::Ls { app, state } => {
-            let answer = context.person()?.requests(app.as_deref(), state.as_deref()).await?.json()?;
+            let answer = context.person()?.requests(Some(&app), state.as_deref()).await?.json()?;
             let columns = [
                 ("id", "/id"),
                 ("app", "/appSlug"),
@@ -155,7 +155,13 @@ pub(crate) async fn run(args: RequestArgs) -> CliResult<()> {
             let agent = context.agent(&context.agent_file(agent.as_deref())?)?;
             let claimed = agent.claim(&apps, &capabilities, max, wait).await?;
             let answer = serde_json::json!({"items": claimed});
-            let columns = [("id", "/id"), ("app", "/appSlug"), ("capability", "/capability"), ("epoch", "/epoch"), ("payload", "/payload")];
+            let columns = [
+                ("id", "/id"),
+                ("app", "/appSlug"),
+                ("capability", "/capability"),
+                ("epoch", "/epoch"),
+                ("payload", "/payload"),
+            ];
             out.table(&answer, &columns, "Nothing to claim.");
             return Ok(());
         }
@@ -168,9 +174,7 @@ pub(crate) async fn run(args: RequestArgs) -> CliResult<()> {
             held(&context, &hold)?.complete(&hold.id, hold.epoch, &result).await?
         }
         RequestVerb::Fail { hold, reason } => held(&context, &hold)?.fail(&hold.id, hold.epoch, &reason).await?,
-        RequestVerb::Release { hold, reason } => {
-            held(&context, &hold)?.release(&hold.id, hold.epoch, &reason).await?
-        }
+        RequestVerb::Release { hold, reason } => held(&context, &hold)?.release(&hold.id, hold.epoch, &reason).await?,
     };
     out.answer(&answer.json()?, line);
     Ok(())

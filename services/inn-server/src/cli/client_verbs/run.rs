@@ -10,14 +10,14 @@ use super::error::{CliError, CliResult};
 use super::out::{items, text};
 
 /// Runs an operation of an app
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   inn run kanban cards.list-urgent
   inn run kanban cards.move --p id=abc123def456ghi --p list=xyz123def456ghi
   inn run kanban cards.add --agent bot --p title=\"Eat chicken\" --p list=xyz123def456ghi
 
 `inn app show APP` and `inn data APP schema` say which operations there are.")]
-pub(crate) struct Run {
+pub struct Run {
     #[command(flatten)]
     pub(crate) common: Common,
     app: String,

@@ -37,7 +37,7 @@ pub(crate) fn line(prompt: &str) -> CliResult<String> {
     if !io::stdin().is_terminal() {
         return Err(CliError::Usage(format!("{prompt} is missing, and there is no terminal to ask at")));
     }
-    ask(prompt)
+    Ok(ask(prompt)?.trim().to_owned())
 }
 
 fn read_file(file: &Path) -> CliResult<String> {
@@ -70,7 +70,7 @@ fn first_line() -> CliResult<String> {
     let mut input = io::Read::take(io::stdin().lock(), 4096);
     let read = input.read_line(&mut text);
     read.map_err(|error| CliError::io("standard input cannot be read", &error))?;
-    Ok(text.trim().to_owned())
+    Ok(text.trim_end_matches(['\n', '\r']).to_owned())
 }
 
 /// The terminal without echo, until dropped.

@@ -12,13 +12,13 @@ use super::out::{items, text};
 use super::secret;
 
 /// Signs in with email and password and keeps the session on this machine
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   inn login --url http://localhost:8090
   inn login --url https://inn.example --email me@example.com --password-file ~/.inn-password
 
 Without a terminal the password comes from --password-file, INN_PASSWORD_FILE or INN_PASSWORD.")]
-pub(crate) struct Login {
+pub struct Login {
     #[command(flatten)]
     pub(crate) common: Common,
     /// Whom to sign in
@@ -33,10 +33,10 @@ pub(crate) struct Login {
 }
 
 /// Ends the session and forgets it
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:
   inn logout --all      ends your sessions on every machine")]
-pub(crate) struct Logout {
+pub struct Logout {
     #[command(flatten)]
     pub(crate) common: Common,
     /// End all your sessions, not only this one
@@ -45,8 +45,8 @@ pub(crate) struct Logout {
 }
 
 /// Says who this machine is signed in as, where, and in which tenant
-#[derive(Debug, Args)]
-pub(crate) struct Whoami {
+#[derive(Debug, Clone, Args)]
+pub struct Whoami {
     #[command(flatten)]
     pub(crate) common: Common,
 }

@@ -6,19 +6,19 @@ use super::context::{Common, Context};
 use super::error::CliResult;
 use super::out::text;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   inn tenant ls
   inn tenant create garden --name \"Garden club\"
   inn tenant switch garden")]
-pub(crate) struct TenantArgs {
+pub struct TenantArgs {
     #[command(flatten)]
     pub(crate) common: Common,
     #[command(subcommand)]
     verb: TenantVerb,
 }
 
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 enum TenantVerb {
     /// Tenants you are a member of
     Ls,

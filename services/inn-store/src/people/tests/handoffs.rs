@@ -1,6 +1,6 @@
-use inn_ports::People;
+use inn_ports::{Directory, People};
 use inn_protocol::people::Role;
-use inn_protocol::{Code, Digest, SessionId, TenantId};
+use inn_protocol::{AppId, Code, Digest, SessionId, TenantId};
 
 use crate::people::fixture::{World, code, install};
 
@@ -97,4 +97,30 @@ async fn a_code_is_only_given_for_an_app_of_a_tenant_one_is_a_member_of() {
     let refused = world.store.open_handoff(&world.call("x"), digest("code"), session.id, app.id).await;
     assert_eq!(code(refused), Code::Forbidden);
     assert_eq!(world.count("SELECT count(*) FROM inn.handoffs").await, 0);
+}
+
+#[tokio::test]
+async fn a_code_for_no_app_opens_one_session_on_the_platform() {
+    let world = World::new().await;
+    let platform = AppId::from_uuid(uuid::Uuid::nil());
+    let from = world.session(world.owner, "a").await;
+    world.store.open_handoff(&world.call("x"), digest("link"), from.id, platform).await.unwrap();
+    let take = |app, token: &'static str| {
+        let world = &world;
+        async move {
+            let call = world.call("sessions.sign-in");
+            world.store.take_handoff(&call, digest("link"), app, SessionId::new(), digest(token)).await.unwrap()
+        }
+    };
+    assert!(take(world.app.id, "x").await.is_none(), "it opens no app");
+    let opened = take(platform, "y").await.unwrap();
+    assert_eq!((opened.user, opened.tenant.id), (world.owner, world.tenant));
+    assert!(take(platform, "z").await.is_none(), "it counts once");
+    let state = world.store.session(digest("y")).await.unwrap().unwrap();
+    assert!(state.app.is_none(), "a session of the platform, which may consent");
+
+    world.store.open_handoff(&world.call("x"), digest("app"), from.id, world.app.id).await.unwrap();
+    let call = world.call("x");
+    let other = world.store.take_handoff(&call, digest("app"), platform, SessionId::new(), digest("w")).await.unwrap();
+    assert!(other.is_none(), "a code for an app opens nothing on the platform");
 }

@@ -27,7 +27,7 @@ const OWN_HEADERS: [&str; 8] = [
     "content-length",
 ];
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   inn agent curl --app kanban '/api/collections/cards/records?perPage=5'
   inn agent curl http://localhost:8090/apps/kanban/api/_a2app/describe
@@ -82,13 +82,15 @@ pub(super) async fn run(mut common: Common, args: CurlArgs) -> CliResult<()> {
         (Some(file), _, _) => handed_over(&agent, file)?,
         (None, Some(grant), _) => Way::Grant(grant),
         (None, None, Some(slug)) => Way::Grant(context.grant_for(&mut file, &agent, slug).await?),
-        (None, None, None) => Way::Papers(agent.key_papers()),
+        (None, None, None) => Way::Papers(Box::new(agent.key_papers())),
     };
     let answer = send(&agent, &way, &outgoing).await?;
     context.keep_tokens(&file, &agent);
     if args.include {
         let mut lines = vec![format!("{} {}", answer.status, outgoing_name(&answer))];
-        lines.extend(answer.headers.iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap_or("(binary)"))));
+        lines.extend(
+            answer.headers.iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap_or("(binary)"))),
+        );
         context.out.say(clean(&lines.join("\n")));
     }
     context.out.raw(&answer.body);
@@ -108,14 +110,14 @@ fn outgoing_name(answer: &Answer) -> String {
 
 enum Way {
     Grant(String),
-    Papers(Papers),
+    Papers(Box<Papers>),
 }
 
 /// Sends it, and once more when it was refused for its time or its token before it had any effect.
 async fn send(agent: &Agent, way: &Way, outgoing: &Outgoing) -> CliResult<Answer> {
     let papers = async || match way {
         Way::Grant(grant) => agent.papers(grant).await,
-        Way::Papers(papers) => Ok(papers.clone()),
+        Way::Papers(papers) => Ok((**papers).clone()),
     };
     let answer = agent.client().call_once(outgoing, &papers().await?).await?;
     if answer.status != 401 {
@@ -143,10 +145,11 @@ fn handed_over(agent: &Agent, file: &std::path::Path) -> CliResult<Way> {
         .map_err(|error| CliError::local("local_file", format!("{} is not JSON: {error}.", file.display())))?;
     let (token, delegation) = (text(&given, "/token"), text(&given, "/delegation"));
     if token.is_empty() || delegation.is_empty() {
-        let message = format!("{} lacks token or delegation: `inn agent token --delegate` writes both.", file.display());
+        let message =
+            format!("{} lacks token or delegation: `inn agent token --delegate` writes both.", file.display());
         return Err(CliError::local("local_file", message));
     }
-    Ok(Way::Papers(agent.helper_papers(&token, &delegation)))
+    Ok(Way::Papers(Box::new(agent.helper_papers(&token, &delegation))))
 }
 
 fn outgoing(args: &CurlArgs, path: String) -> CliResult<Outgoing> {
@@ -165,7 +168,9 @@ fn outgoing(args: &CurlArgs, path: String) -> CliResult<Outgoing> {
             .map(|(name, value)| (name.trim().to_ascii_lowercase(), value.trim()))
             .ok_or_else(|| CliError::Usage(format!("`{header}` is no header: write \"Name: value\"")))?;
         if OWN_HEADERS.contains(&name.as_str()) {
-            return Err(CliError::Usage(format!("the header {name} belongs to the signature and is set by inn itself")));
+            return Err(CliError::Usage(format!(
+                "the header {name} belongs to the signature and is set by inn itself"
+            )));
         }
         if name == "idempotency-key" {
             outgoing = outgoing.key(value);
@@ -215,7 +220,8 @@ fn place(client: &Client, target: &str, app: Option<&str>) -> CliResult<(String,
     let sent = Url::parse(&format!("{}{path}", client.platform()))
         .map_err(|error| CliError::Usage(format!("`{target}` is no address: {error}")))?;
     let path = sent.query().map_or_else(|| sent.path().to_owned(), |query| format!("{}?{query}", sent.path()));
-    let slug = sent.path().strip_prefix("/apps/").and_then(|rest| rest.split('/').next()).filter(|slug| !slug.is_empty());
+    let slug =
+        sent.path().strip_prefix("/apps/").and_then(|rest| rest.split('/').next()).filter(|slug| !slug.is_empty());
     let slug = slug.map(str::to_owned).or_else(|| app.map(str::to_owned));
     Ok((path, slug))
 }
@@ -224,7 +230,9 @@ fn place(client: &Client, target: &str, app: Option<&str>) -> CliResult<(String,
 /// do not know `*.localhost`.
 fn below_platform(platform: &str, target: &str) -> CliResult<String> {
     let elsewhere = || {
-        CliError::Usage(format!("{target} is not on {platform}: a signature is for one platform. Name another one with --url"))
+        CliError::Usage(format!(
+            "{target} is not on {platform}: a signature is for one platform. Name another one with --url"
+        ))
     };
     let url = Url::parse(target).map_err(|error| CliError::Usage(format!("`{target}` is no address: {error}")))?;
     let own = Url::parse(platform).map_err(|_| elsewhere())?;
@@ -275,7 +283,13 @@ mod tests {
         ] {
             assert_eq!(place(&client, target, app).map_err(drop), expected, "{target}");
         }
-        for target in ["http://evil.example/x", "http://localhost:9999/x", "https://localhost:8090/x", "ftp://localhost:8090/", "x"] {
+        for target in [
+            "http://evil.example/x",
+            "http://localhost:9999/x",
+            "https://localhost:8090/x",
+            "ftp://localhost:8090/",
+            "x",
+        ] {
             assert!(matches!(place(&client, target, None), Err(CliError::Usage(_))), "{target}");
         }
     }

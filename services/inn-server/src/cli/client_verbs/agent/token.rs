@@ -11,7 +11,7 @@ use serde_json::json;
 use super::super::context::Context;
 use super::super::error::{CliError, CliResult};
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   inn agent token --agent bot --app kanban
   inn agent token --agent bot --app kanban --delegate helper --scope data:cards:read --minutes 5 > helper.json

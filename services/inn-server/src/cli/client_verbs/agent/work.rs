@@ -29,7 +29,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// How long a claim on its way is waited for when the worker stops: what it brings is given back.
 const LAST_CLAIM: Duration = Duration::from_secs(3);
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:
   inn agent work --agent bot --app kanban --capability summarise-board -- ./agent.sh
 
@@ -90,7 +90,8 @@ pub(super) async fn run(context: &Context, args: WorkArgs) -> CliResult<()> {
 /// What the program finds in its environment, besides ours.
 fn environment(context: &Context, agent: &str) -> CliResult<Vec<(&'static str, String)>> {
     let own = std::env::current_exe().map_err(|error| CliError::io("the path of inn itself is not known", &error))?;
-    let folder = std::path::absolute(context.profile.folder()).unwrap_or_else(|_| PathBuf::from(context.profile.folder()));
+    let folder =
+        std::path::absolute(context.profile.folder()).unwrap_or_else(|_| PathBuf::from(context.profile.folder()));
     Ok(vec![
         ("INN_BIN", own.display().to_string()),
         ("INN_URL", context.client.platform().to_owned()),
@@ -115,8 +116,13 @@ struct Worker<'w> {
 
 impl Worker<'_> {
     async fn run(mut self) -> CliResult<()> {
-        let signals = tokio::spawn(signals(self.draining.clone(), self.stop.clone(), Duration::from_secs(self.args.grace)));
-        self.context.out.say(format!("Working as {} at {}. Ctrl-C stops.", self.agent.id(), self.context.client.platform()));
+        let signals =
+            tokio::spawn(signals(self.draining.clone(), self.stop.clone(), Duration::from_secs(self.args.grace)));
+        self.context.out.say(format!(
+            "Working as {} at {}. Ctrl-C stops.",
+            self.agent.id(),
+            self.context.client.platform()
+        ));
         let ended = self.claims().await;
         self.draining.cancel();
         while let Some(ending) = self.running.join_next().await {
@@ -185,7 +191,8 @@ impl Worker<'_> {
 
     /// One claim. While it waits other requests may end; when the worker is to stop, what it brings is given back.
     async fn claim(&mut self, max: u32) -> Result<Vec<Value>, ClientError> {
-        let idle_left = self.args.max_idle.map(|limit| limit.saturating_sub(self.idle_since.elapsed().as_secs()).max(1));
+        let idle_left =
+            self.args.max_idle.map(|limit| limit.saturating_sub(self.idle_since.elapsed().as_secs()).max(1));
         let wait = idle_left.map_or(WAIT_SECONDS, |left| u32::try_from(left).unwrap_or(WAIT_SECONDS).min(WAIT_SECONDS));
         let claim = self.agent.claim(&self.args.apps, &self.args.capabilities, max, wait);
         tokio::pin!(claim);
@@ -234,7 +241,8 @@ impl Worker<'_> {
 /// The first signal stops claiming; the second one, or the end of the grace, stops programs.
 async fn signals(draining: CancellationToken, stop: CancellationToken, grace: Duration) {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
+    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
         return;
     };
     let mut next = async || {
@@ -261,11 +269,12 @@ impl Pause {
     /// `None` for a refusal that will not change by waiting.
     fn after(&mut self, error: &ClientError) -> Option<Duration> {
         let asked = match error {
-            ClientError::Invalid(_) => return None,
             ClientError::Unreachable { .. } | ClientError::Protocol { .. } => None,
-            ClientError::Refused(body) if body.retry == "after" => Some(Duration::from_secs(body.retry_after_seconds.unwrap_or(1))),
+            ClientError::Refused(body) if body.retry == "after" => {
+                Some(Duration::from_secs(body.retry_after_seconds.unwrap_or(1)))
+            }
             ClientError::Refused(body) if body.retry == "same_key" || body.status >= 500 => None,
-            ClientError::Refused(_) => return None,
+            ClientError::Refused(_) | ClientError::Invalid(_) => return None,
         };
         let doubled = Duration::from_secs(1).saturating_mul(1 << self.0.min(5)).min(LONGEST_PAUSE);
         self.0 = self.0.saturating_add(1);

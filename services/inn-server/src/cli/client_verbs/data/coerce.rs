@@ -3,17 +3,23 @@
 use chrono::NaiveDate;
 use serde_json::{Map, Value};
 
+use super::super::error::{CliError, CliResult};
 use super::dates;
 use super::schema::Field;
-use super::super::error::{CliError, CliResult};
 
 /// What a text means for a field.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Coerced {
     Value(Value),
     /// The label of a record of another entity; its id has to be looked up.
-    Ref { entity: String, label: String },
-    Refs { entity: String, labels: Vec<String> },
+    Ref {
+        entity: String,
+        label: String,
+    },
+    Refs {
+        entity: String,
+        labels: Vec<String>,
+    },
 }
 
 /// The meaning of `text` for `field`. An empty text clears the field.
@@ -36,9 +42,14 @@ pub(crate) fn field(field: &Field, text: &str, today: NaiveDate) -> CliResult<Co
         "ref" => return Ok(reference(field, text)),
         "list<ref>" => return Ok(references(field, text)),
         "json" => serde_json::from_str(text).map_err(|error| {
-            refuse("invalid_body", format!("{name} takes JSON, and `{text}` is none ({error}). A text needs its quotes: '\"…\"'."))
+            refuse(
+                "invalid_body",
+                format!("{name} takes JSON, and `{text}` is none ({error}). A text needs its quotes: '\"…\"'."),
+            )
         })?,
-        "binary" => return Err(refuse("not_implemented", format!("{name} holds files, which cannot be sent from here."))),
+        "binary" => {
+            return Err(refuse("not_implemented", format!("{name} holds files, which cannot be sent from here.")));
+        }
         _ => text.into(),
     };
     Ok(Coerced::Value(value))
@@ -52,7 +63,8 @@ pub(crate) fn params(declared: &Value, given: &[(String, String)]) -> CliResult<
     for (name, text) in given {
         let Some(param) = declared.get(name) else {
             let names: Vec<&str> = declared.keys().map(String::as_str).collect();
-            let known = if names.is_empty() { "It takes none.".to_owned() } else { format!("It takes: {}.", names.join(", ")) };
+            let known =
+                if names.is_empty() { "It takes none.".to_owned() } else { format!("It takes: {}.", names.join(", ")) };
             return Err(refuse("invalid_parameter", format!("The operation has no param {name}. {known}")));
         };
         let value = match param.get("type").and_then(Value::as_str) {
@@ -65,7 +77,9 @@ pub(crate) fn params(declared: &Value, given: &[(String, String)]) -> CliResult<
         }
     }
     let missing = declared.iter().filter(|(name, param)| {
-        param.get("required") == Some(&Value::Bool(true)) && param.get("default").is_none() && !params.contains_key(*name)
+        param.get("required") == Some(&Value::Bool(true))
+            && param.get("default").is_none()
+            && !params.contains_key(*name)
     });
     let missing: Vec<&str> = missing.map(|(name, _)| name.as_str()).collect();
     if missing.is_empty() {
@@ -104,9 +118,11 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
 fn is_iso(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.len() >= 10
-        && bytes.iter().take(10).enumerate().all(|(place, byte)| {
-            if matches!(place, 4 | 7) { *byte == b'-' } else { byte.is_ascii_digit() }
-        })
+        && bytes
+            .iter()
+            .take(10)
+            .enumerate()
+            .all(|(place, byte)| if matches!(place, 4 | 7) { *byte == b'-' } else { byte.is_ascii_digit() })
 }
 
 fn time(name: &str, text: &str, today: NaiveDate) -> CliResult<String> {
@@ -125,14 +141,21 @@ fn day(name: &str, text: &str, today: NaiveDate) -> CliResult<String> {
 }
 
 fn no_date(name: &str, text: &str) -> CliError {
-    refuse("invalid_date", format!("`{text}` for {name} is no date that is understood here. Write 2026-07-31, tomorrow, in 3 days, next week or friday."))
+    refuse(
+        "invalid_date",
+        format!(
+            "`{text}` for {name} is no date that is understood here. Write 2026-07-31, tomorrow, in 3 days, next week or friday."
+        ),
+    )
 }
 
 fn number(name: &str, text: &str) -> CliResult<Value> {
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
-    let parsed = text.parse::<i64>().map(Value::from).ok().or_else(|| {
-        text.parse::<f64>().ok().filter(|number| number.is_finite() && plain).map(Value::from)
-    });
+    let parsed = text
+        .parse::<i64>()
+        .map(Value::from)
+        .ok()
+        .or_else(|| text.parse::<f64>().ok().filter(|number| number.is_finite() && plain).map(Value::from));
     parsed.ok_or_else(|| refuse("invalid_number", format!("{name} takes a number; `{text}` is none.")))
 }
 

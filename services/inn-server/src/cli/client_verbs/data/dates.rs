@@ -21,7 +21,9 @@ pub(super) fn day(text: &str, today: NaiveDate) -> Option<NaiveDate> {
         ["yesterday"] => moved(today, -1),
         ["next", "week"] => moved(today, 7),
         ["next", "month"] => moved(today, 30),
-        ["next" | "this" | "on", name] | [name] if weekday(name).is_some() => weekday(name).and_then(|day| next(today, day)),
+        ["next" | "this" | "on", name] | [name] if weekday(name).is_some() => {
+            weekday(name).and_then(|day| next(today, day))
+        }
         ["in", rest @ ..] => amount(rest).and_then(|days| moved(today, days)),
         rest => amount(rest).and_then(|days| moved(today, days)),
     }
@@ -101,7 +103,21 @@ mod tests {
 
     #[test]
     fn what_could_mean_two_things_is_not_understood() {
-        for text in ["", "soon", "fri", "this week", "in a while", "3", "days", "in", "next", "31.7.", "in 3 years", "99999999999999999999 d", "9999999 weeks"] {
+        for text in [
+            "",
+            "soon",
+            "fri",
+            "this week",
+            "in a while",
+            "3",
+            "days",
+            "in",
+            "next",
+            "31.7.",
+            "in 3 years",
+            "99999999999999999999 d",
+            "9999999 weeks",
+        ] {
             assert_eq!(day(text, date("2026-07-30")), None, "{text}");
         }
     }

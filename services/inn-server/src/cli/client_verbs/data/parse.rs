@@ -25,15 +25,11 @@ impl Parsed {
                 parsed.bare(arg, reads)?;
                 continue;
             };
-            let (name, value) = match flag.split_once('=') {
-                Some((name, value)) => (name, value.to_owned()),
-                None => match rest.next_if(|next| !next.starts_with("--")) {
-                    Some(value) => (flag, value.clone()),
-                    None => {
-                        let what = format!("--{flag} has no value. A yes is written --{flag} true, nothing --{flag} \"\"");
-                        return Err(CliError::Usage(what));
-                    }
-                },
+            let (name, value) = if let Some((name, value)) = flag.split_once('=') {
+                (name, value.to_owned())
+            } else {
+                let next = rest.next_if(|next| !next.starts_with("--"));
+                (flag, next.cloned().ok_or_else(|| no_value(flag))?)
             };
             let is_option = OPTIONS.contains(&name) || (reads && LIST_OPTIONS.contains(&name));
             if name.is_empty() || (reads && !is_option) {
@@ -81,6 +77,10 @@ impl Parsed {
     }
 }
 
+fn no_value(flag: &str) -> CliError {
+    CliError::Usage(format!("--{flag} has no value. A yes is written --{flag} true, nothing --{flag} \"\""))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,7 +91,9 @@ mod tests {
 
     #[test]
     fn fields_come_in_three_spellings() {
-        let parsed = parse("set", &["id1", "--title", "Eat chicken", "--due=tomorrow", "filter=x=y", "--json", "--n", "-3"]).unwrap();
+        let parsed =
+            parse("set", &["id1", "--title", "Eat chicken", "--due=tomorrow", "filter=x=y", "--json", "--n", "-3"])
+                .unwrap();
         let fields: Vec<_> = parsed.fields().iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(fields, [("title", "Eat chicken"), ("due", "tomorrow"), ("filter", "x=y"), ("n", "-3")]);
         assert_eq!(parsed.one_id().unwrap(), "id1");

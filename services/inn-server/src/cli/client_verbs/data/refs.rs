@@ -12,7 +12,13 @@ use super::schema;
 const NAMED: &str = "25";
 
 /// The id of the record of `entity` whose label is `label`.
-pub(super) async fn resolve(face: &AppFace, describe: &Value, field: &str, entity: &str, label: &str) -> CliResult<String> {
+pub(super) async fn resolve(
+    face: &AppFace,
+    describe: &Value,
+    field: &str,
+    entity: &str,
+    label: &str,
+) -> CliResult<String> {
     if is_id(label) {
         return Ok(label.to_owned());
     }
@@ -28,8 +34,15 @@ pub(super) async fn resolve(face: &AppFace, describe: &Value, field: &str, entit
         [] => {
             let known = face.list(entity, &[("perPage", NAMED), ("sort", &name)]).await?.json()?;
             let known: Vec<_> = items(&known).iter().map(|one| text(one, &format!("/{name}"))).collect();
-            let known = if known.is_empty() { "There are none yet.".to_owned() } else { format!("There are: {}.", known.join(", ")) };
-            Err(CliError::local("invalid_ref", format!("No record of {entity} is called `{label}` (for {field}). {known}")))
+            let known = if known.is_empty() {
+                "There are none yet.".to_owned()
+            } else {
+                format!("There are: {}.", known.join(", "))
+            };
+            Err(CliError::local(
+                "invalid_ref",
+                format!("No record of {entity} is called `{label}` (for {field}). {known}"),
+            ))
         }
         several => Err(CliError::Local {
             code: "ambiguous_ref",

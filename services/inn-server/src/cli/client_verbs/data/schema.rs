@@ -1,5 +1,7 @@
 //! What `describe` says, as far as the command line needs it.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use super::super::error::{CliError, CliResult};
@@ -44,15 +46,20 @@ impl Entity {
         if let Some(field) = found {
             // An id of one's own is accepted when a record is made, although describe lists it as read-only.
             if field.read_only && field.name != "id" {
-                return Err(CliError::local("read_only_field", format!("{}.{name} is kept by the app and cannot be written.", self.name)));
+                return Err(CliError::local(
+                    "read_only_field",
+                    format!("{}.{name} is kept by the app and cannot be written.", self.name),
+                ));
             }
             return Ok(field);
         }
         if self.auth && ACCOUNT_FIELDS.contains(&name) {
             return Ok(&SECRET);
         }
-        let names: Vec<&str> = self.fields.iter().filter(|field| !field.read_only).map(|field| field.name.as_str()).collect();
-        let near = nearest(name, names.iter().copied()).map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
+        let names: Vec<&str> =
+            self.fields.iter().filter(|field| !field.read_only).map(|field| field.name.as_str()).collect();
+        let near =
+            nearest(name, names.iter().copied()).map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
         let message = format!("{} has no field {name}.{near} It has: {}.", self.name, names.join(", "));
         Err(CliError::local("unknown_field", message))
     }
@@ -60,19 +67,29 @@ impl Entity {
     /// Columns of a table: the id, the label, and the first fields people write.
     pub(super) fn columns(&self) -> Vec<(String, String)> {
         let label = self.label.iter().cloned();
-        let others = self.fields.iter().filter(|field| !field.read_only && field.kind != "json").map(|field| field.name.clone());
+        let others =
+            self.fields.iter().filter(|field| !field.read_only && field.kind != "json").map(|field| field.name.clone());
         let mut names = vec!["id".to_owned()];
         for name in label.chain(others) {
             if !names.contains(&name) && names.len() <= COLUMNS {
                 names.push(name);
             }
         }
-        names.into_iter().map(|name| (name.clone(), format!("/{}", name.replace('~', "~0").replace('/', "~1")))).collect()
+        names
+            .into_iter()
+            .map(|name| (name.clone(), format!("/{}", name.replace('~', "~0").replace('/', "~1"))))
+            .collect()
     }
 }
 
-static SECRET: Field =
-    Field { name: String::new(), kind: String::new(), read_only: false, values: Vec::new(), entity: None, format: None };
+static SECRET: Field = Field {
+    name: String::new(),
+    kind: String::new(),
+    read_only: false,
+    values: Vec::new(),
+    entity: None,
+    format: None,
+};
 
 /// The named entity of a described app.
 pub(super) fn entity(describe: &Value, name: &str) -> CliResult<Entity> {
@@ -80,7 +97,8 @@ pub(super) fn entity(describe: &Value, name: &str) -> CliResult<Entity> {
     let found = entities.and_then(|all| all.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)));
     let Some((known, entity)) = found else {
         let names: Vec<&str> = entities.into_iter().flatten().map(|(known, _)| known.as_str()).collect();
-        let near = nearest(name, names.iter().copied()).map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
+        let near =
+            nearest(name, names.iter().copied()).map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
         let message = format!("The app has no entity {name}.{near} It has: {}.", names.join(", "));
         return Err(CliError::local("unknown_entity", message));
     };
@@ -114,10 +132,13 @@ pub(super) fn words(describe: &Value) -> String {
         lines.push(if label.is_empty() { name.clone() } else { format!("{name} (known by its {label})") });
         for (name, field) in entity.get("fields").and_then(Value::as_object).into_iter().flatten() {
             let mut line = format!("  {name}: {}", text(field, "/type"));
-            for (pointer, before) in [("/entity", "to "), ("/values", "one of "), ("/format", "as "), ("/max", "at most ")] {
+            for (pointer, before) in
+                [("/entity", "to "), ("/values", "one of "), ("/format", "as "), ("/max", "at most ")]
+            {
                 let value = text(field, pointer);
                 if !value.is_empty() {
-                    line.push_str(&format!(", {before}{value}"));
+                    // Writing to a String cannot fail.
+                    let _ = write!(line, ", {before}{value}");
                 }
             }
             for (key, word) in [("required", ", required"), ("readOnly", ", kept by the app")] {
@@ -133,9 +154,19 @@ pub(super) fn words(describe: &Value) -> String {
         lines.push("operations".to_owned());
     }
     for operation in operations {
-        let params: Vec<&str> =
-            operation.get("params").and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-        lines.push(format!("  {}({}): {}", text(operation, "/name"), params.join(", "), text(operation, "/description")));
+        let params: Vec<&str> = operation
+            .get("params")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        lines.push(format!(
+            "  {}({}): {}",
+            text(operation, "/name"),
+            params.join(", "),
+            text(operation, "/description")
+        ));
     }
     lines.join("\n")
 }
@@ -143,7 +174,11 @@ pub(super) fn words(describe: &Value) -> String {
 /// The closest name, if it is close.
 pub(super) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let limit = 1 + name.chars().count() / 3;
-    names.map(|known| (distance(name, known), known)).filter(|(far, _)| *far <= limit).min_by_key(|(far, _)| *far).map(|(_, known)| known)
+    names
+        .map(|known| (distance(name, known), known))
+        .filter(|(far, _)| *far <= limit)
+        .min_by_key(|(far, _)| *far)
+        .map(|(_, known)| known)
 }
 
 /// Levenshtein distance.
@@ -195,14 +230,17 @@ mod tests {
 
     #[test]
     fn distance_counts_edits() {
-        for (left, right, edits) in [("", "", 0), ("a", "", 1), ("kitten", "sitting", 3), ("titel", "title", 2), ("ä", "a", 1)] {
+        for (left, right, edits) in
+            [("", "", 0), ("a", "", 1), ("kitten", "sitting", 3), ("titel", "title", 2), ("ä", "a", 1)]
+        {
             assert_eq!(distance(left, right), edits, "{left} {right}");
         }
     }
 
     #[test]
     fn a_table_shows_the_label_first_and_nothing_the_app_keeps() {
-        let columns: Vec<_> = entity(&described(), "cards").unwrap().columns().into_iter().map(|(name, _)| name).collect();
+        let columns: Vec<_> =
+            entity(&described(), "cards").unwrap().columns().into_iter().map(|(name, _)| name).collect();
         assert_eq!(columns, ["id", "title", "list"]);
     }
 }

@@ -55,7 +55,9 @@ mod tests {
         assert_eq!(Progress::parse("progress: 40 reading cards"), progress(40, "reading cards"));
         assert_eq!(Progress::parse("progress:100% done"), progress(100, "done"));
         assert_eq!(Progress::parse("progress: 5"), progress(5, "working"));
-        for line in ["progress: 101 x", "progress: -1 x", "progress: many", "progress", "{\"progress\": 4}", " progress: 4"] {
+        for line in
+            ["progress: 101 x", "progress: -1 x", "progress: many", "progress", "{\"progress\": 4}", " progress: 4"]
+        {
             assert_eq!(Progress::parse(line), None, "{line}");
         }
         assert_eq!(Progress::parse(&format!("progress: 1 {}", "x".repeat(900))).unwrap().step.len(), MAX_STEP);

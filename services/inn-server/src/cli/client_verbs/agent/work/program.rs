@@ -55,7 +55,9 @@ impl Program {
                 return Ended::Failed(format!("{name} cannot be started: {error}"));
             }
         };
-        let (Some(mut stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
+        let (Some(mut stdin), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
             return Ended::Failed("the program has no pipes".to_owned());
         };
         let text = input.to_string();

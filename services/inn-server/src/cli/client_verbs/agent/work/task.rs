@@ -58,7 +58,14 @@ impl Ending {
 
     pub(super) fn words(&self) -> String {
         let detail = self.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
-        let line = format!("{} {} {} {} after {:.1} s{detail}", self.request, self.app, self.capability, self.outcome, self.took.as_secs_f64());
+        let line = format!(
+            "{} {} {} {} after {:.1} s{detail}",
+            self.request,
+            self.app,
+            self.capability,
+            self.outcome,
+            self.took.as_secs_f64()
+        );
         Out::one_line(&line)
     }
 }
@@ -106,11 +113,7 @@ impl Task {
         let env = [("INN_APP_URL", self.app_url.as_str())];
         let ended = self.program.run(&self.input, &env, &tag, steps, &halt).await;
         watcher.abort();
-        let (outcome, detail) = if lost.is_cancelled() {
-            ("lost", None)
-        } else {
-            self.tell(ended).await
-        };
+        let (outcome, detail) = if lost.is_cancelled() { ("lost", None) } else { self.tell(ended).await };
         done.cancel();
         let why = keeper.await.ok().flatten();
         let detail = if outcome == "lost" { why.or(detail) } else { detail };
@@ -134,7 +137,8 @@ impl Task {
         let (outcome, sent, detail) = match ended {
             Ended::Result(result) => match self.deliver(|| agent.complete(request, *epoch, &result)).await {
                 // The result does not fit the capability's schema: another attempt may do better.
-                Err(error) if matches!(&error, ClientError::Refused(body) if body.status == 400 || body.status == 413) => {
+                Err(error) if matches!(&error, ClientError::Refused(body) if body.status == 400 || body.status == 413) =>
+                {
                     let reason = shorten(&format!("the result was refused: {error}"), MAX_REASON);
                     ("failed", self.deliver(|| agent.fail(request, *epoch, &reason)).await, Some(reason))
                 }
@@ -144,7 +148,9 @@ impl Task {
                 let reason = shorten(&reason, MAX_REASON);
                 ("failed", self.deliver(|| agent.fail(request, *epoch, &reason)).await, Some(reason))
             }
-            Ended::Stopped => ("released", self.deliver(|| agent.release(request, *epoch, "the worker stops")).await, None),
+            Ended::Stopped => {
+                ("released", self.deliver(|| agent.release(request, *epoch, "the worker stops")).await, None)
+            }
         };
         match sent {
             Ok(()) => (outcome, detail),
@@ -162,10 +168,7 @@ impl Task {
         let mut maybe_landed = false;
         let mut attempt = 1;
         loop {
-            let error = match send().await {
-                Ok(_) => return Ok(()),
-                Err(error) => error,
-            };
+            let Err(error) = send().await else { return Ok(()) };
             // An earlier attempt got no answer: the claim is over because that attempt was taken.
             if maybe_landed && matches!(error.code(), Some("claim_lost" | "not_claimable" | "duplicate_request")) {
                 return Ok(());
@@ -175,7 +178,9 @@ impl Task {
                 ClientError::Refused(body) if body.retry == "after" => {
                     Some(Duration::from_secs(body.retry_after_seconds.unwrap_or(1)).max(pause).min(LONGEST_PAUSE))
                 }
-                ClientError::Refused(body) if body.retry == "same_key" || body.code == "signature_expired" => Some(pause),
+                ClientError::Refused(body) if body.retry == "same_key" || body.code == "signature_expired" => {
+                    Some(pause)
+                }
                 ClientError::Refused(_) | ClientError::Invalid(_) => None,
             };
             maybe_landed |= error.outcome_unknown();

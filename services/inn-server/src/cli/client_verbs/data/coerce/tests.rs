@@ -78,7 +78,10 @@ fn an_id_stays_an_id_and_anything_else_is_a_label_to_look_up() {
     let labels = Field { kind: "list<ref>".to_owned(), ..list };
     assert_eq!(value(&labels, "abc123def456ghi,abc123def456ghj"), json!(["abc123def456ghi", "abc123def456ghj"]));
     let found = field(&labels, "home, garden", today()).unwrap();
-    assert_eq!(found, Coerced::Refs { entity: "lists".to_owned(), labels: vec!["home".to_owned(), "garden".to_owned()] });
+    assert_eq!(
+        found,
+        Coerced::Refs { entity: "lists".to_owned(), labels: vec!["home".to_owned(), "garden".to_owned()] }
+    );
 }
 
 #[test]
@@ -94,7 +97,9 @@ fn params_are_checked_against_what_the_operation_declares() {
     let done = params(&declared, &given(&[("title", "7"), ("count", "7")])).unwrap();
     assert_eq!(Value::Object(done), json!({"title": "7", "count": 7}));
     assert!(params(&declared, &given(&[])).unwrap_err().text().contains("--p title=…"));
-    assert!(params(&declared, &given(&[("title", "x"), ("titel", "y")])).unwrap_err().text().contains("no param titel"));
+    assert!(
+        params(&declared, &given(&[("title", "x"), ("titel", "y")])).unwrap_err().text().contains("no param titel")
+    );
     assert!(params(&declared, &given(&[("title", "x"), ("title", "y")])).is_err());
     assert!(params(&Value::Null, &given(&[("a", "b")])).unwrap_err().text().contains("It takes none."));
 }

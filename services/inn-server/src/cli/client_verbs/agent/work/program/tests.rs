@@ -8,7 +8,9 @@ fn sh(script: &str) -> Program {
 
 async fn run(script: &str) -> (Ended, Option<Progress>) {
     let (sender, receiver) = watch::channel(None);
-    let ended = sh(script).run(&json!({"id": "req_1"}), &[("INN_APP_URL", "http://x")], "t", sender, &CancellationToken::new()).await;
+    let ended = sh(script)
+        .run(&json!({"id": "req_1"}), &[("INN_APP_URL", "http://x")], "t", sender, &CancellationToken::new())
+        .await;
     let newest = receiver.borrow().clone();
     (ended, newest)
 }

@@ -1,0 +1,7 @@
+//! Who gets in at all: signatures, tokens, helpers, browsers, the loopback token.
+
+mod browsers;
+mod helpers;
+mod loopback;
+mod signatures;
+mod tokens;
