@@ -77,7 +77,9 @@ fn broken(members: &[Member]) -> Vec<String> {
     for member in members.iter().filter(|member| member.name != TESTS) {
         let name = member.name.as_str();
         let Some((_, allowed)) = HOUSE.iter().find(|(listed, _)| *listed == name) else {
-            problems.push(format!("{name} is not in the house: add it to HOUSE with what it may import, and to DESIGN section 2"));
+            problems.push(format!(
+                "{name} is not in the house: add it to HOUSE with what it may import, and to DESIGN section 2"
+            ));
             continue;
         };
         for edge in member.ours.iter().filter(|edge| !allowed.contains(&edge.as_str())) {
@@ -89,18 +91,26 @@ fn broken(members: &[Member]) -> Vec<String> {
         }
         for edge in &member.optional {
             if !allowed.contains(&edge.as_str()) && !TESTING.contains(&(name, edge.as_str())) {
-                problems.push(format!("{name} imports {edge} behind a feature: list the edge in TESTING if only tests switch it on"));
+                problems.push(format!(
+                    "{name} imports {edge} behind a feature: list the edge in TESTING if only tests switch it on"
+                ));
             }
         }
         for outside in &member.outside {
             if let Some((_, homes)) = HOMES.iter().find(|(crate_name, _)| crate_name == outside)
                 && !homes.contains(&name)
             {
-                problems.push(format!("{name} uses {outside}, whose home is {}: let the home offer what is needed", list(homes)));
+                problems.push(format!(
+                    "{name} uses {outside}, whose home is {}: let the home offer what is needed",
+                    list(homes)
+                ));
             }
-            let runtime = RUNTIMES.contains(&outside.as_str()) || outside.starts_with("actix") || outside.starts_with("futures");
+            let runtime =
+                RUNTIMES.contains(&outside.as_str()) || outside.starts_with("actix") || outside.starts_with("futures");
             if runtime && PURE.contains(&name) {
-                problems.push(format!("{name} is pure and uses the runtime {outside}: return what is to be done, and do it outside"));
+                problems.push(format!(
+                    "{name} is pure and uses the runtime {outside}: return what is to be done, and do it outside"
+                ));
             }
         }
         if PURE.contains(&name) {
@@ -131,7 +141,9 @@ fn workspace() -> Vec<Member> {
     let ours: BTreeSet<&str> = metadata.packages.iter().map(|package| package.name.as_str()).collect();
     let member = |package: &cargo_metadata::Package| {
         let mut member = Member { name: package.name.to_string(), ..Member::default() };
-        for dependency in package.dependencies.iter().filter(|dependency| dependency.kind != DependencyKind::Development) {
+        for dependency in
+            package.dependencies.iter().filter(|dependency| dependency.kind != DependencyKind::Development)
+        {
             match (ours.contains(dependency.name.as_str()), dependency.optional) {
                 (true, false) => member.ours.push(dependency.name.clone()),
                 (true, true) => member.optional.push(dependency.name.clone()),
@@ -180,7 +192,11 @@ fn the_house_stands() {
 fn planted(name: &str, change: impl FnOnce(&mut Member)) -> Vec<String> {
     let mut members: Vec<Member> = HOUSE
         .iter()
-        .map(|(name, ours)| Member { name: (*name).to_owned(), ours: ours.iter().map(|&edge| edge.to_owned()).collect(), ..Member::default() })
+        .map(|(name, ours)| Member {
+            name: (*name).to_owned(),
+            ours: ours.iter().map(|&edge| edge.to_owned()).collect(),
+            ..Member::default()
+        })
         .collect();
     assert!(broken(&members).is_empty(), "the table contradicts itself");
     match members.iter_mut().find(|member| member.name == name) {

@@ -9,7 +9,10 @@
 )]
 
 mod apps;
+mod coverage;
 mod door;
+mod faults;
 mod layers;
+mod story;
 mod tidy;
 mod v1;

@@ -69,7 +69,8 @@ impl AgentClient {
             "othersRequests": consent.others_requests,
             "plainToken": consent.plain_token,
         });
-        let grant = self.door.post(format!("/v1/grant-requests/{id}/approve"), &yes).by(person).send().await.expect(201);
+        let grant =
+            self.door.post(format!("/v1/grant-requests/{id}/approve"), &yes).by(person).send().await.expect(201);
         self.grant = grant["id"].as_str().expect("an id").to_owned();
         self.token = self.new_token().await;
     }

@@ -255,7 +255,8 @@ impl Call {
             }
             headers.get(name).map(|value| value.to_str().unwrap().to_owned())
         };
-        let names = ["content-type", "content-digest", "idempotency-key", "innkeeper-token-digest", "innkeeper-delegation"];
+        let names =
+            ["content-type", "content-digest", "idempotency-key", "innkeeper-token-digest", "innkeeper-delegation"];
         let [content_type, content_digest, idempotency_key, token_digest, delegation] = names.map(covered);
         let parts = SignedParts {
             method: signing.method.as_deref().unwrap_or(self.method.as_str()),

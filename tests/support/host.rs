@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use inn_embedded::EmbeddedPostgres;
 use inn_server::{Platform, Role, Settings};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -10,7 +11,7 @@ use tokio_postgres::Client;
 
 use crate::agent::{AgentClient, Consent};
 use crate::call::{Door, Papers};
-use crate::template::{Template, connect};
+use crate::template::{Template, connect, found, people_and_app};
 use crate::{bundle, kanban};
 
 /// Of everybody in the template.
@@ -62,6 +63,20 @@ impl TestHost {
         host
     }
 
+    /// One node on a PostgreSQL of the test's own, which may be killed. Made from nothing, so it takes a while.
+    pub async fn on_server(server: &EmbeddedPostgres, change: impl FnOnce(&mut Settings)) -> Self {
+        let database = server.url("inn_faults");
+        let admin = connect(&server.url("postgres")).await;
+        admin.batch_execute("CREATE DATABASE inn_faults").await.expect("a database");
+        inn_store::migrate(&database).await.expect("a migrated database");
+        let dir = tempfile::tempdir().expect("a folder");
+        found(&database, dir.path()).await;
+        let mut host = Self { nodes: Vec::new(), doors: Vec::new(), database, dir };
+        host.add_node(change).await;
+        people_and_app(host.url()).await;
+        host
+    }
+
     /// Another node on the same database and the same keys.
     pub async fn add_node(&mut self, change: impl FnOnce(&mut Settings)) {
         let mut settings = settings(self.dir.path(), &self.database);
@@ -70,13 +85,11 @@ impl TestHost {
         let public = settings.http.public_url.clone();
         let start = move || Platform::start(settings, Role::Serve { migrate: false });
         let platform = tokio::task::spawn_blocking(start).await.expect("no panic").expect("the platform starts");
-        let mut door = door(platform.url());
-        if let Some(public) = public {
+        let door = match public.as_ref().and_then(url::Url::host_str) {
             // Reached by its socket, addressed by its public name.
-            door.socket = format!("http://{listen}");
-            door.authority = public.host_str().expect("a host").to_owned();
-            door.apps_domain = format!("apps.{}", door.authority);
-        }
+            Some(public) => door_at(format!("http://{listen}"), public.to_owned(), format!("apps.{public}")),
+            None => door(platform.url()),
+        };
         self.nodes.push(platform);
         self.doors.push(door);
     }
@@ -106,6 +119,12 @@ impl TestHost {
     /// How many rows a query finds.
     pub async fn count(&self, query: &str) -> i64 {
         self.sql().await.query_one(query, &[]).await.expect("a count").get(0)
+    }
+
+    /// Name of an app's own database schema.
+    pub async fn app_schema(&self, slug: &str) -> String {
+        let name = "SELECT 'app_' || replace(id::text, '-', '') FROM inn.apps WHERE slug = $1";
+        self.sql().await.query_one(name, &[&slug]).await.expect("an app").get(0)
     }
 
     pub async fn owner(&self) -> Person {
@@ -186,6 +205,10 @@ pub(crate) fn settings(dir: &Path, database: &str) -> Settings {
 pub(crate) fn door(url: &str) -> Door {
     let authority = url.strip_prefix("http://").expect("http on loopback").to_owned();
     let (_, port) = authority.rsplit_once(':').expect("a port");
+    door_at(format!("http://127.0.0.1:{port}"), authority.clone(), authority)
+}
+
+fn door_at(socket: String, authority: String, apps_domain: String) -> Door {
     let http = reqwest::Client::builder()
         .tls_certs_only([])
         .no_proxy()
@@ -193,7 +216,7 @@ pub(crate) fn door(url: &str) -> Door {
         .timeout(Duration::from_secs(60))
         .build()
         .expect("a client");
-    Door { http, socket: format!("http://127.0.0.1:{port}"), apps_domain: authority.clone(), authority }
+    Door { http, socket, authority, apps_domain }
 }
 
 /// A port nobody listens on just now, for hosts whose public name does not tell it.

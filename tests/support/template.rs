@@ -1,8 +1,8 @@
 //! One PostgreSQL per test process, and in it a template database that every test starts from.
 
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -42,7 +42,10 @@ impl Template {
     pub(crate) async fn database(&self) -> String {
         let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
         let admin = connect(&self.postgres.url("postgres")).await;
-        admin.batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {TEMPLATE}")).await.expect("a database is cloned");
+        admin
+            .batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {TEMPLATE}"))
+            .await
+            .expect("a database is cloned");
         self.postgres.url(&name)
     }
 
@@ -68,7 +71,8 @@ pub(crate) async fn connect(url: &str) -> Client {
 }
 
 fn make() -> Template {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
     let postgres = EmbeddedPostgres::temporary().expect("PostgreSQL starts");
     let url = postgres.url(TEMPLATE);
     let dir = tempfile::tempdir().expect("a folder");
@@ -78,8 +82,9 @@ fn make() -> Template {
         inn_store::migrate(&url).await.expect("the template is migrated");
         found(&url, dir.path()).await;
     });
-    let platform = Platform::start(settings(dir.path(), &url), Role::Serve { migrate: false }).expect("a platform starts");
-    runtime.block_on(people_and_app(&platform));
+    let platform =
+        Platform::start(settings(dir.path(), &url), Role::Serve { migrate: false }).expect("a platform starts");
+    runtime.block_on(people_and_app(platform.url()));
     // The app's token file is made by a loop; tests of it start from a template that has it.
     let token_file = dir.path().join("tokens").join(kanban::SLUG);
     runtime.block_on(crate::until("the agent token file", || async { token_file.is_file().then_some(()) }));
@@ -92,7 +97,7 @@ fn make() -> Template {
 }
 
 /// Tenant and owner, as `inn up` makes them.
-async fn found(url: &str, dir: &Path) {
+pub(crate) async fn found(url: &str, dir: &Path) {
     let keys = KeyRing::open(&dir.join("keys"), Origin::Made).expect("keys are made");
     let config = StoreConfig::new(url, tokio::runtime::Handle::current(), dir.join("blobs"), Arc::new(keys));
     let store = PgStore::connect(config).await.expect("the store connects");
@@ -102,8 +107,8 @@ async fn found(url: &str, dir: &Path) {
 }
 
 /// Everybody else and the kanban demo, through the front door.
-async fn people_and_app(platform: &Platform) {
-    let door = door(platform.url());
+pub(crate) async fn people_and_app(platform: &str) {
+    let door = door(platform);
     let sign_in = json!({"email": "owner@acme.example", "password": PASSWORD});
     let session = door.post("/v1/session", &sign_in).send().await.expect(200);
     let owner = Papers::Session(session["token"].as_str().expect("a token").to_owned());

@@ -135,7 +135,7 @@ fn record(call: &Call, verified: &Verified, app: Option<&AppSnapshot>) -> CallRe
     });
     let idempotency = call.idempotency_key.as_ref().filter(|_| call.action.is_write()).map(|key| Idempotency {
         scope: caller.idempotency_scope(),
-        route: format!("{} {}", draft.action, draft.target),
+        route: format!("{} {} {}", draft.action, draft.target, call.query),
         key: key.clone(),
         body: call.body_digest,
     });

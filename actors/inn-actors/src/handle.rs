@@ -36,8 +36,14 @@ use crate::snapshots::Snapshots;
 /// How often a call is decided again when the state it was decided from moved on under it.
 const MAX_DECISIONS: usize = 4;
 
+/// Calls per minute of one verified caller. Asked after the papers held, so that nobody can use up somebody else's.
+pub trait CallRates: Send + Sync {
+    fn take(&self, caller: &Caller, action: &Action) -> Result<(), Refusal>;
+}
+
 pub struct GatewayConfig {
     pub limits: AdmissionLimits,
+    pub rates: Arc<dyn CallRates>,
     /// The host is bound to loopback: the single-machine cases of DESIGN section 5 apply.
     pub loopback: bool,
     /// Threads that app actors are spread over.
@@ -58,6 +64,7 @@ struct Shared {
     io: tokio::runtime::Handle,
     snapshots: Snapshots,
     admission: Admission,
+    rates: Arc<dyn CallRates>,
     registry: Registry,
     strangers: AtomicU64,
 }
@@ -130,6 +137,7 @@ impl Gateway {
             host: Host { loopback: config.loopback },
             snapshots: Snapshots::new(Arc::clone(&store), keys),
             admission: Admission::new(config.limits),
+            rates: Arc::clone(&config.rates),
             registry,
             strangers: AtomicU64::new(0),
             store,
@@ -154,6 +162,12 @@ impl Gateway {
 
     pub fn in_flight(&self) -> usize {
         self.shared.admission.in_flight()
+    }
+
+    /// Does this session token stand for a live session? Asked before a large body is read.
+    pub async fn knows_session(&self, token: &str) -> Result<bool, Refusal> {
+        let digest = inn_protocol::Digest::of(token.as_bytes());
+        Ok(self.shared.snapshots.session(digest).await?.is_some())
     }
 
     /// The published snapshot of an app, by slug.
@@ -265,10 +279,8 @@ impl Gateway {
             _ => None,
         };
         if Instant::now() > call.deadline {
-            return Err(Refusal::new(
-                Code::Timeout,
-                "The call waited longer than its deadline; nothing was done. Send it again.",
-            ));
+            let late = "The call waited longer than its deadline; nothing was done. Send it again.";
+            return Err(self.refuse(admitted.record, Refusal::new(Code::Timeout, late).into()).await);
         }
         let input = WriteInput {
             record: admitted.record.clone(),
@@ -333,7 +345,11 @@ impl Gateway {
 
     async fn admit_or_register(&self, call: &Arc<Call>) -> Result<Admitted, Refusal> {
         match self.admit(call).await {
-            Ok(admitted) => Ok(admitted),
+            Ok(admitted) => match self.shared.rates.take(&admitted.caller, &call.action) {
+                Ok(()) => Ok(admitted),
+                Err(refusal) if matches!(admitted.caller, Caller::Stranger) => Err(refusal),
+                Err(refusal) => Err(self.refuse(admitted.record, refusal.into()).await),
+            },
             Err(Refused { refusal, record: Some(record) }) => Err(self.refuse(*record, refusal.into()).await),
             Err(Refused { refusal, record: None }) => Err(refusal),
         }

@@ -13,7 +13,7 @@ mod registry;
 mod snapshots;
 
 pub use admission::AdmissionLimits;
-pub use handle::{Admitted, Gateway, GatewayConfig, RecordWrite};
+pub use handle::{Admitted, CallRates, Gateway, GatewayConfig, RecordWrite};
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,9 @@ use crate::ids::{AgentId, AppId, CallId, Digest, GrantId, RequestId, SessionId, 
 /// What is asked. One list for every face; the register's `action` column holds [`Action::name`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
+    /// A call of somebody verified that could not be made out: a broken body, an unknown operation, a parameter that is
+    /// none. It is refused, and like every refused call it has an entry.
+    Unreadable,
     // On an app
     /// Identity, describe, the operation list, the UI's files.
     DescribeApp,
@@ -94,6 +97,7 @@ pub enum Action {
 impl Action {
     pub fn name(&self) -> String {
         let fixed = match self {
+            Self::Unreadable => "calls.unreadable",
             Self::DescribeApp => "app.describe",
             Self::ListRecords { .. } => "records.list",
             Self::ViewRecord { .. } => "records.view",
@@ -152,7 +156,8 @@ impl Action {
     pub const fn is_write(&self) -> bool {
         !matches!(
             self,
-            Self::DescribeApp
+            Self::Unreadable
+                | Self::DescribeApp
                 | Self::ListRecords { .. }
                 | Self::ViewRecord { .. }
                 | Self::ViewRequest { .. }
@@ -191,6 +196,8 @@ pub struct Call {
     pub body: Value,
     /// SHA-256 of the raw body bytes.
     pub body_digest: Digest,
+    /// The raw query, which is part of what an idempotency key stands for (`?dryRun=true` is another call).
+    pub query: String,
     /// `Idempotency-Key`, at most 200 characters.
     pub idempotency_key: Option<String>,
     /// The answer is worthless after this moment (node clock).

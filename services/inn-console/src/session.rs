@@ -8,7 +8,6 @@ use inn_http::api::{end_session, no_session_cookie, open_session};
 use inn_http::app::session_cookie;
 use inn_http::error::ApiError;
 use inn_http::incoming::{Incoming, SESSION_PREFIX};
-use inn_http::rates::Class;
 use inn_protocol::call::{Action, Papers};
 use inn_protocol::{AppId, Code, Refusal, SessionId};
 
@@ -112,7 +111,7 @@ pub(crate) async fn enter(mut visit: Visit) -> HttpResponse {
 
 async fn try_enter(visit: &Visit) -> Answer {
     let incoming = &visit.incoming;
-    incoming.rate(Class::Auth)?;
+    incoming.rate_auth("")?;
     let code = opaque::opaque_digest(incoming.param("code").unwrap_or_default());
     let (token, digest) = opaque::opaque_token(rand::random(), SESSION_PREFIX.trim_end_matches('_'));
     // No app: the platform's own origin.

@@ -17,6 +17,7 @@ use inn_protocol::{CallId, Code, Digest, Refusal, TenantId};
 use inn_rules::describe::server_now;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::error::{ApiError, Shape};
 use crate::host;
@@ -25,6 +26,8 @@ use crate::state::HttpState;
 
 /// An answer is worthless after this long.
 const DEADLINE: Duration = Duration::from_secs(30);
+/// A body must have arrived within this time.
+const BODY_WITHIN: Duration = Duration::from_mins(2);
 /// Longest `Idempotency-Key` (A2App notes, B.9).
 const MAX_IDEMPOTENCY_KEY: usize = 200;
 /// Session tokens start with this; Biscuits never do.
@@ -46,6 +49,9 @@ pub struct Incoming {
     pub about: Option<TenantId>,
     pub papers: Papers,
     pub body: Bytes,
+    /// A place among the large bodies in memory, for as long as this one is.
+    large: Option<OwnedSemaphorePermit>,
+    pub raw_query: String,
     /// Query pairs, decoded, in order.
     pub query: Vec<(String, String)>,
     pub idempotency_key: Option<String>,
@@ -66,6 +72,7 @@ impl Incoming {
             papers: self.papers.clone(),
             body,
             body_digest: Digest::of(&self.body),
+            query: self.raw_query.clone(),
             idempotency_key: self.idempotency_key.clone(),
             deadline: Instant::now() + DEADLINE,
             claimed_agent: self.claimed_agent.clone(),
@@ -73,22 +80,36 @@ impl Incoming {
     }
 
     /// The body as JSON; an empty one is `{}`.
-    pub fn json(&self) -> Result<Value, ApiError> {
+    pub async fn json(&self) -> Result<Value, ApiError> {
         if self.body.is_empty() {
             return Ok(Value::Object(serde_json::Map::new()));
         }
-        serde_json::from_slice(&self.body).map_err(|error| {
-            self.fail(Refusal::new(
-                Code::InvalidBody,
-                format!("The body is not valid JSON (line {}, column {}).", error.line(), error.column()),
-            ))
-        })
+        match serde_json::from_slice(&self.body) {
+            Ok(value) => Ok(value),
+            Err(error) => {
+                let (line, column) = (error.line(), error.column());
+                let message = format!("The body is not valid JSON (line {line}, column {column}).");
+                Err(self.unreadable(Refusal::new(Code::InvalidBody, message)).await)
+            }
+        }
     }
 
     /// The body as a typed document.
-    pub fn document<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
-        serde_json::from_value(self.json()?)
-            .map_err(|error| self.fail(Refusal::new(Code::InvalidBody, format!("The body does not fit: {error}."))))
+    pub async fn document<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
+        match serde_json::from_value(self.json().await?) {
+            Ok(document) => Ok(document),
+            Err(error) => {
+                let message = format!("The body does not fit: {error}.");
+                Err(self.unreadable(Refusal::new(Code::InvalidBody, message)).await)
+            }
+        }
+    }
+
+    /// Refuses what could not even be made out. Somebody verified has an entry of it; with bad papers those come first.
+    pub async fn unreadable(&self, refusal: Refusal) -> ApiError {
+        let call = self.call(Action::Unreadable, Value::Null);
+        let read = self.state.gateway.read(call, |_| std::future::ready(Err::<(), _>(refusal.clone())));
+        self.fail(read.await.err().unwrap_or(refusal))
     }
 
     /// First value of a query parameter.
@@ -97,6 +118,10 @@ impl Incoming {
     }
 
     pub fn fail(&self, refusal: Refusal) -> ApiError {
+        // Guessing is slowed down by address, after the fact, so that it costs nobody else anything.
+        let guess = refusal.code.status() == 401;
+        let counted = if guess { self.state.rates.take(Class::Strangers, &self.client) } else { Ok(()) };
+        let refusal = counted.err().unwrap_or(refusal);
         ApiError {
             refusal: Box::new(refusal),
             call: self.id,
@@ -151,10 +176,12 @@ impl Incoming {
         self.state.gateway.perform(call, effect).await.map_err(|refusal| self.fail(refusal))
     }
 
-    /// Counts the call against its class.
-    pub fn rate(&self, class: Class) -> Result<(), ApiError> {
-        let key = if class == Class::Auth { self.client.clone() } else { self.rate_key() };
-        self.state.rates.take(class, &key).map_err(|refusal| self.fail(refusal))
+    /// Counts an attempt with a password, a code or a new key, by client address. `about` says whose it is, so that
+    /// people behind one proxy do not share one allowance.
+    pub fn rate_auth(&self, about: &str) -> Result<(), ApiError> {
+        let about: String = about.chars().take(254).flat_map(char::to_lowercase).collect();
+        let key = format!("{} {about}", self.client);
+        self.state.rates.take(Class::Auth, &key).map_err(|refusal| self.fail(refusal))
     }
 
     /// The app this HTTP request is for.
@@ -162,20 +189,6 @@ impl Incoming {
         match &self.place {
             Place::App { slug, .. } => Ok(slug),
             Place::Platform => Err(self.fail(Refusal::not_found())),
-        }
-    }
-
-    /// Who is counted for rate limits: the papers themselves, before anybody has looked them up.
-    pub fn rate_key(&self) -> String {
-        match &self.papers {
-            Papers::Signed(papers) => match signature::parse(&papers.signature_input, &papers.signature) {
-                Ok(parsed) => parsed.agent().to_string(),
-                Err(_) => self.client.clone(),
-            },
-            Papers::Bearer { token } | Papers::Session { token, .. } | Papers::Loopback { token } => {
-                Digest::of(token.as_bytes()).to_string()
-            }
-            Papers::None | Papers::Visitor => self.client.clone(),
         }
     }
 }
@@ -210,6 +223,8 @@ async fn read(request: &HttpRequest, payload: Payload) -> Result<Incoming, ApiEr
         about: None,
         papers: Papers::None,
         body: Bytes::new(),
+        large: None,
+        raw_query: request.query_string().to_owned(),
         query: Vec::new(),
         idempotency_key: None,
         claimed_agent: None,
@@ -227,7 +242,10 @@ async fn read(request: &HttpRequest, payload: Payload) -> Result<Incoming, ApiEr
 async fn fill(incoming: &mut Incoming, request: &HttpRequest, payload: Payload) -> Result<(), Refusal> {
     let state = incoming.state.clone();
     let headers = request.headers();
-    let authority = header(headers, HOST.as_str())?.unwrap_or_else(|| request.connection_info().host().to_owned());
+    // Never a forwarded name: what a client says about other hops must not choose the place.
+    let authority = header(headers, HOST.as_str())?.ok_or_else(|| {
+        Refusal::new(Code::InvalidParameter, "The Host header is missing; it says which app is meant.")
+    })?;
     incoming.place = match host::place(&state.config, &authority) {
         Some(Place::Platform) => match path_slug(request.path()) {
             Some(slug) => Place::App { slug: slug.to_owned(), own_origin: false },
@@ -241,9 +259,16 @@ async fn fill(incoming: &mut Incoming, request: &HttpRequest, payload: Payload) 
             ));
         }
     };
-    check_origin(incoming, request)?;
+    check_origin(incoming, request, &authority)?;
     let limit = request.app_data::<BodyLimit>().map_or(state.config.max_body, |limit| limit.0);
-    incoming.body = body(request, payload, limit).await?;
+    if limit > state.config.max_body {
+        incoming.large = Some(may_send_large(incoming, request).await?);
+    }
+    let reading = body(request, payload, limit);
+    incoming.body = tokio::time::timeout(BODY_WITHIN, reading).await.map_err(|_| {
+        let seconds = BODY_WITHIN.as_secs();
+        Refusal::new(Code::Timeout, format!("The body did not arrive within {seconds} s; nothing was kept."))
+    })??;
     incoming.query = url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
     incoming.idempotency_key = header(headers, "idempotency-key")?;
     if incoming.idempotency_key.as_ref().is_some_and(|key| key.is_empty() || key.len() > MAX_IDEMPOTENCY_KEY) {
@@ -253,6 +278,24 @@ async fn fill(incoming: &mut Incoming, request: &HttpRequest, payload: Payload) 
     incoming.claimed_agent = claimed.map(|name| name.chars().filter(|c| !c.is_control()).take(120).collect());
     incoming.papers = papers(incoming, request, &authority)?;
     Ok(())
+}
+
+/// Large bodies are for people with a live session, a few at a time: otherwise anybody could fill the memory.
+async fn may_send_large(incoming: &Incoming, request: &HttpRequest) -> Result<OwnedSemaphorePermit, Refusal> {
+    let token = match bearer(request.headers())? {
+        Some(token) => Some(token),
+        None => cookie(incoming, request)?,
+    };
+    let known = match &token {
+        Some(token) => incoming.state.gateway.knows_session(token).await?,
+        None => false,
+    };
+    if !known {
+        return Err(Refusal::new(Code::Unauthenticated, "Sign in first: this is for people."));
+    }
+    Arc::clone(&incoming.state.large_bodies).try_acquire_owned().map_err(|_| {
+        Refusal::new(Code::Overloaded, "Several large uploads are under way; nothing was kept. Send it again.").after(5)
+    })
 }
 
 /// `/apps/<slug>/…` on the platform's host is the app's face for programs.
@@ -277,9 +320,9 @@ fn header(headers: &HeaderMap, name: &str) -> Result<Option<String>, Refusal> {
 }
 
 /// Browsers send `Origin` with every write and every cross-origin read: a foreign one is refused, preflight included.
-fn check_origin(incoming: &Incoming, request: &HttpRequest) -> Result<(), Refusal> {
+fn check_origin(incoming: &Incoming, request: &HttpRequest, authority: &str) -> Result<(), Refusal> {
     let Some(origin) = header(request.headers(), ORIGIN.as_str())? else { return Ok(()) };
-    if own_origins(incoming, request).contains(&origin) {
+    if own_origins(incoming, authority).contains(&origin) {
         return Ok(());
     }
     Err(Refusal::new(
@@ -288,7 +331,7 @@ fn check_origin(incoming: &Incoming, request: &HttpRequest) -> Result<(), Refusa
     ))
 }
 
-fn own_origins(incoming: &Incoming, request: &HttpRequest) -> Vec<String> {
+fn own_origins(incoming: &Incoming, authority: &str) -> Vec<String> {
     let config = &incoming.state.config;
     if let Place::App { slug, own_origin: true } = &incoming.place {
         return vec![config.app_origin(slug)];
@@ -296,7 +339,7 @@ fn own_origins(incoming: &Incoming, request: &HttpRequest) -> Vec<String> {
     let mut origins = vec![config.platform_origin()];
     if config.loopback {
         // The host was checked already, so this is one of the platform's own loopback names.
-        origins.push(format!("{}://{}", config.platform_url.scheme(), request.connection_info().host()));
+        origins.push(format!("{}://{authority}", config.platform_url.scheme()));
     }
     origins
 }
@@ -400,15 +443,29 @@ fn signed(
 
 /// The single-machine token (DESIGN section 5): not off loopback, not through a proxy, not from a browser's page.
 fn loopback(incoming: &Incoming, headers: &HeaderMap, token: String) -> Result<Papers, Refusal> {
-    let forwarded =
-        ["forwarded", "x-forwarded-for", "x-forwarded-host", "cf-ray", "cf-connecting-ip", "cf-visitor", "cdn-loop"];
-    if incoming.state.config.loopback && !forwarded.iter().any(|name| headers.contains_key(*name)) {
+    if incoming.state.config.loopback && !is_forwarded(headers) {
         return Ok(Papers::Loopback { token });
     }
     Err(Refusal::new(
         Code::AgentTokenRequired,
         "Agent token files work only directly on the machine the host runs on. From elsewhere an agent signs its calls and shows a token.",
     ))
+}
+
+/// Came through a proxy or tunnel, so whoever sent it need not sit at this machine (A2App notes, B.8).
+fn is_forwarded(headers: &HeaderMap) -> bool {
+    let signs = [
+        "forwarded",
+        "x-forwarded-for",
+        "x-forwarded-host",
+        "x-real-ip",
+        "via",
+        "cf-ray",
+        "cf-connecting-ip",
+        "cf-visitor",
+        "cdn-loop",
+    ];
+    signs.iter().any(|name| headers.contains_key(*name))
 }
 
 fn cookie(incoming: &Incoming, request: &HttpRequest) -> Result<Option<String>, Refusal> {
@@ -434,7 +491,7 @@ fn is_write(method: &Method) -> bool {
 
 /// Nothing to show: on loopback the app's own page counts as whoever sits at this machine, and so does a reading program.
 fn visitor(incoming: &Incoming, request: &HttpRequest) -> Papers {
-    if !incoming.state.config.loopback {
+    if !incoming.state.config.loopback || is_forwarded(request.headers()) {
         return Papers::None;
     }
     let from_own_page = request.headers().contains_key(ORIGIN);

@@ -6,6 +6,9 @@ use std::sync::Arc;
 
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use inn_actors::CallRates;
+use inn_protocol::call::Action;
+use inn_protocol::caller::Caller;
 use inn_protocol::{Code, Refusal};
 
 /// Calls per minute; 0 switches a class off.
@@ -27,12 +30,27 @@ impl Default for RateLimits {
     }
 }
 
+/// Bad papers per minute and client address, before they are answered 429 instead of 401.
+const STRANGERS: u32 = 600;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     Auth,
     Data,
     Operations,
     Queue,
+    Strangers,
+}
+
+impl Class {
+    /// The class a verified caller's action counts against; signing in and the like count by client address instead.
+    fn of(action: &Action) -> Self {
+        match action {
+            Action::RunOperation { .. } => Self::Operations,
+            Action::Claim | Action::Hold { .. } | Action::TakeToken { .. } => Self::Queue,
+            _ => Self::Data,
+        }
+    }
 }
 
 /// A window per class and caller, on this node.
@@ -41,7 +59,17 @@ pub struct Rates {
     data: Limiter,
     operations: Limiter,
     queue: Limiter,
+    strangers: Limiter,
     clock: DefaultClock,
+}
+
+impl CallRates for Rates {
+    fn take(&self, caller: &Caller, action: &Action) -> Result<(), Refusal> {
+        if matches!(caller, Caller::Stranger | Caller::Platform) {
+            return Ok(());
+        }
+        Self::take(self, Class::of(action), &caller.idempotency_scope())
+    }
 }
 
 type Limiter = Option<Arc<DefaultKeyedRateLimiter<String>>>;
@@ -53,6 +81,7 @@ impl Rates {
             data: limiter(limits.data),
             operations: limiter(limits.operations),
             queue: limiter(limits.queue),
+            strangers: limiter(STRANGERS),
             clock: DefaultClock::default(),
         }
     }
@@ -64,6 +93,7 @@ impl Rates {
             Class::Data => &self.data,
             Class::Operations => &self.operations,
             Class::Queue => &self.queue,
+            Class::Strangers => &self.strangers,
         };
         let Some(limiter) = limiter else { return Ok(()) };
         limiter.check_key(&caller.to_owned()).map_err(|early| {
@@ -78,7 +108,7 @@ impl Rates {
 
     /// Forgets callers that have been quiet: without this the maps would grow for ever. Call it now and then.
     pub fn tidy(&self) {
-        for limiter in [&self.auth, &self.data, &self.operations, &self.queue].into_iter().flatten() {
+        for limiter in [&self.auth, &self.data, &self.operations, &self.queue, &self.strangers].into_iter().flatten() {
             limiter.retain_recent();
             limiter.shrink_to_fit();
         }

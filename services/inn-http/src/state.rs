@@ -70,9 +70,12 @@ pub struct HttpState {
     pub bus: Arc<dyn Bus>,
     pub keys: EdgeKeys,
     pub config: HttpConfig,
-    pub rates: Rates,
+    /// Shared with the gateway, which counts verified callers.
+    pub rates: Arc<Rates>,
     pub vitals: Arc<dyn Vitals>,
     /// CPU-heavy work (argon2, unpacking a bundle) runs here, a few at a time.
     pub blocking: tokio::sync::Semaphore,
+    /// Bodies above the usual size in memory at one time.
+    pub large_bodies: Arc<tokio::sync::Semaphore>,
     pub io: tokio::runtime::Handle,
 }

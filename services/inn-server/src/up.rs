@@ -121,7 +121,7 @@ fn welcome(platform: &Platform, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "Password     {password}   (printed this once; keep it)")?;
     }
     if let Some(link) = &platform.welcome().link {
-        writeln!(out, "Sign in      {link}   (works once, within a minute; later with the password)")?;
+        writeln!(out, "Sign in      {link}   (works once, within 15 minutes; later with the password)")?;
     }
     writeln!(out, "Stop it with Ctrl-C.")?;
     out.flush()

@@ -40,7 +40,7 @@ async fn nothing_an_app_serves_runs_on_the_platforms_origin() {
     // Cookies count for nothing there, not even from the platform's own page.
     let cookie = || Papers::Cookie(owner.token.clone());
     let write = door.post(kanban::records("boards"), &json!({"name": "x"})).by(cookie());
-    write.header("origin", door.origin()).send().await.refused(401, "unauthenticated");
+    write.header("origin", door.origin()).send().await.refused(401, "agent_token_required");
     let me = door.get("/apps/kanban/api/_a2app/whoami").by(cookie()).send().await.expect(200);
     assert_eq!(me["principal"], json!(null));
 }

@@ -24,7 +24,9 @@ async fn fifty_at_once_with_one_key_make_one_record() {
             (409, Some("duplicate_request")) => {
                 ids.insert(body["id"].as_str().unwrap_or_else(|| panic!("names the record: {body}")).to_owned());
             }
-            (409, Some("in_progress")) | (503, Some("overloaded")) => assert!(reply.header("retry-after").is_some(), "{body}"),
+            (409, Some("in_progress")) | (503, Some("overloaded")) => {
+                assert!(reply.header("retry-after").is_some(), "{body}")
+            }
             other => panic!("{other:?}: {body}"),
         }
     }
@@ -71,7 +73,11 @@ async fn a_refused_write_does_not_use_up_its_key() {
     kanban::create(door, "boards", &json!({"nme": "Typo"}), &owner).key("k").send().await.refused(400, "unknown_field");
     kanban::create(door, "boards", &json!({"name": "Right"}), &owner).key("k").send().await.expect(200);
     for key in ["", &"k".repeat(201)] {
-        kanban::create(door, "boards", &json!({"name": "x"}), &owner).key(key).send().await.refused(400, "invalid_parameter");
+        kanban::create(door, "boards", &json!({"name": "x"}), &owner)
+            .key(key)
+            .send()
+            .await
+            .refused(400, "invalid_parameter");
     }
 }
 
@@ -85,7 +91,9 @@ async fn updates_deletes_operations_and_tasks_are_once_too() {
     let rename = || door.patch(&path, &json!({"name": "Flat"})).by(&owner).key("u");
     rename().send().await.expect(200);
     rename().send().await.refused(409, "duplicate_request");
-    let run = || door.post("/apps/kanban/api/ops/cards.add", &json!({"title": "Eat chicken", "list": list})).by(&owner).key("o");
+    let run = || {
+        door.post("/apps/kanban/api/ops/cards.add", &json!({"title": "Eat chicken", "list": list})).by(&owner).key("o")
+    };
     run().send().await.expect(200);
     run().send().await.refused(409, "duplicate_request");
     assert_eq!(door.get(kanban::records("cards")).by(&owner).send().await.expect(200)["totalItems"], 1);

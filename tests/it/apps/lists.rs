@@ -98,7 +98,8 @@ async fn filters_that_are_none_are_refused_with_a_reason() {
     ] {
         let reply = it.call(&[("filter", filter)]).send().await;
         let body = reply.json();
-        if reply.status != 400 || body["code"] != "invalid_filter" || body["message"].as_str().is_none_or(str::is_empty) {
+        if reply.status != 400 || body["code"] != "invalid_filter" || body["message"].as_str().is_none_or(str::is_empty)
+        {
             wrong.push(format!("{filter:?}: {} {body}", reply.status));
         }
     }
@@ -187,6 +188,7 @@ async fn fields_and_expand_shape_the_answer() {
     assert_eq!(expand["labels"][0]["name"], "Food");
     // What an agent may not view is left out, without a word.
     let agent = it.host.agent(&it.owner, &["data:cards:read"]).await;
-    let page = it.host.door().get(format!("{}?expand=list", kanban::records("cards"))).by(&agent).send().await.expect(200);
+    let page =
+        it.host.door().get(format!("{}?expand=list", kanban::records("cards"))).by(&agent).send().await.expect(200);
     assert!(page["items"][0]["expand"].get("list").is_none(), "{page}");
 }

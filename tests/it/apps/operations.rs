@@ -17,7 +17,10 @@ async fn with_card() -> (TestHost, Person, String, String) {
 async fn crud_operations_run_by_name() {
     let (host, owner, list, card) = with_card().await;
     let agent = host.agent(&owner, kanban::SCOPES).await;
-    let added = run(&host, "cards.add", &json!({"title": "Buy milk", "list": list, "priority": "urgent"})).by(&agent).send().await;
+    let added = run(&host, "cards.add", &json!({"title": "Buy milk", "list": list, "priority": "urgent"}))
+        .by(&agent)
+        .send()
+        .await;
     assert_eq!(added.expect(200)["title"], "Buy milk");
     assert!(added.header("innkeeper-receipt").is_some());
     let urgent = run(&host, "cards.list-urgent", &json!({})).by(&agent).send().await.expect(200);
@@ -35,7 +38,8 @@ async fn params_are_checked_all_at_once() {
     let agent = host.agent(&owner, kanban::SCOPES).await;
     let params = json!({"priority": "whenever", "due_date": 7, "unheard": true, "__proto__": 1});
     let body = run(&host, "cards.add", &params).by(&agent).send().await.expect(400);
-    let fields: Vec<&str> = body["violations"].as_array().unwrap().iter().map(|v| v["field"].as_str().unwrap()).collect();
+    let fields: Vec<&str> =
+        body["violations"].as_array().unwrap().iter().map(|v| v["field"].as_str().unwrap()).collect();
     for field in ["title", "list", "priority", "due_date", "unheard", "__proto__"] {
         assert!(fields.contains(&field), "{field} is missing in {body}");
     }
@@ -51,7 +55,8 @@ async fn a_destructive_operation_by_an_agent_waits_for_a_person_and_does_nothing
     let agent = host.agent(&owner, kanban::SCOPES).await;
     run(&host, "cards.archive", &json!({"id": card})).by(&owner).send().await.expect(200);
     let params = json!({"id": card});
-    let refusal = run(&host, "cards.delete-archived", &params).by(&agent).send().await.refused(428, "approval_required");
+    let refusal =
+        run(&host, "cards.delete-archived", &params).by(&agent).send().await.refused(428, "approval_required");
     assert!(refusal["whoCanFix"].is_string(), "{refusal}");
     host.door().get(kanban::record("cards", &card)).by(&owner).send().await.expect(200);
     run(&host, "cards.delete-archived", &params).by(&owner).send().await.expect(204);

@@ -34,7 +34,13 @@ async fn what_is_asked_must_fit_what_is_declared() {
         door.post(TASKS, &json!({"capability": capability, "payload": payload})).by(&owner)
     };
     ask("dig-a-hole", &json!({})).send().await.refused(403, "not_declared");
-    for payload in [json!(null), json!({}), json!({"board": 1}), json!({"board": "short"}), json!({"board": "a".repeat(15), "more": 1})] {
+    for payload in [
+        json!(null),
+        json!({}),
+        json!({"board": 1}),
+        json!({"board": "short"}),
+        json!({"board": "a".repeat(15), "more": 1}),
+    ] {
         let reply = ask("summarise-board", &payload).send().await;
         assert_eq!(reply.status, 400, "{payload}: {}", reply.text());
         assert!(!reply.json()["violations"].as_array().unwrap().is_empty(), "{}", reply.text());
@@ -54,7 +60,7 @@ async fn viewers_and_agents_do_not_ask() {
     host.door().post(TASKS, &body).by(&host.viewer().await).send().await.refused(403, "forbidden");
     let reply = host.door().post(TASKS, &body).by(&agent).send().await;
     assert_eq!(reply.status, 403, "{}", reply.text());
-    host.door().post(TASKS, &body).send().await.refused(401, "unauthenticated");
+    host.door().post(TASKS, &body).send().await.refused(401, "agent_token_required");
 }
 
 #[tokio::test]

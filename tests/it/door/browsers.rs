@@ -12,10 +12,15 @@ async fn foreign_origins_are_refused_preflight_included() {
     let door = host.door();
     let app_origin = format!("http://{}", door.app_host(kanban::SLUG));
     let other_app = format!("http://{}", door.app_host("other"));
-    for origin in ["https://evil.example", "null", "http://localhost", other_app.as_str(), "http://kanban.localhost.evil.example"] {
+    for origin in
+        ["https://evil.example", "null", "http://localhost", other_app.as_str(), "http://kanban.localhost.evil.example"]
+    {
         for (what, call) in [
             ("read on the app", door.get("/api/collections/boards/records").on_app(kanban::SLUG)),
-            ("write on the app", door.post("/api/collections/boards/records", &json!({"name": "x"})).on_app(kanban::SLUG)),
+            (
+                "write on the app",
+                door.post("/api/collections/boards/records", &json!({"name": "x"})).on_app(kanban::SLUG),
+            ),
             ("the app's face", door.get(kanban::records("boards")).by(&owner)),
             ("a person", door.get("/v1/session").by(&owner)),
             ("an agent", door.get(kanban::records("boards")).by(&agent)),
@@ -27,11 +32,17 @@ async fn foreign_origins_are_refused_preflight_included() {
             reply.refused(403, "forbidden_origin");
             assert!(reply.header("access-control-allow-origin").is_none());
         }
-        for call in [door.call(Method::OPTIONS, "/v1/session"), door.call(Method::OPTIONS, "/api/_a2app").on_app(kanban::SLUG)] {
+        for call in
+            [door.call(Method::OPTIONS, "/v1/session"), door.call(Method::OPTIONS, "/api/_a2app").on_app(kanban::SLUG)]
+        {
             let preflight = call.header("origin", origin).header("access-control-request-method", "POST");
             let reply = preflight.header("access-control-request-headers", "authorization").send().await;
             assert!(reply.status >= 400, "a preflight from {origin} was answered: {}", reply.status);
-            assert!(!reply.headers.keys().any(|name| name.as_str().starts_with("access-control-")), "{:?}", reply.headers);
+            assert!(
+                !reply.headers.keys().any(|name| name.as_str().starts_with("access-control-")),
+                "{:?}",
+                reply.headers
+            );
         }
     }
     // The app's own page may.
@@ -45,7 +56,14 @@ async fn foreign_host_names_lead_nowhere() {
     let owner = host.owner().await;
     let door = host.door();
     let (_, port) = door.authority.rsplit_once(':').unwrap();
-    for name in ["evil.example", &format!("evil.example:{port}"), "localhost:1", &format!("a.kanban.localhost:{port}"), "127.0.0.2", "localhost"] {
+    for name in [
+        "evil.example",
+        &format!("evil.example:{port}"),
+        "localhost:1",
+        &format!("a.kanban.localhost:{port}"),
+        "127.0.0.2",
+        "localhost",
+    ] {
         let reply = door.get("/v1/session").host(name).by(&owner).send().await;
         reply.refused(403, "forbidden_host");
         let reply = door.get("/api/_a2app").host(name).send().await;
@@ -63,13 +81,13 @@ async fn a_visitor_at_this_machine_reads_and_its_own_page_writes() {
     let list = || door.get("/api/collections/boards/records").on_app(kanban::SLUG);
     let create = || door.post("/api/collections/boards/records", &json!({"name": "House"})).on_app(kanban::SLUG);
     list().send().await.expect(200);
-    create().send().await.refused(401, "unauthenticated");
+    create().send().await.refused(401, "agent_token_required");
     create().header("origin", &origin).send().await.expect(200);
     // Below the platform a visitor reads and does not write, whatever its origin.
     assert_eq!(door.get(kanban::records("boards")).send().await.expect(200)["totalItems"], 1);
     let below = || kanban::create(door, "boards", &json!({"name": "x"}), Papers::Nobody);
-    below().send().await.refused(401, "unauthenticated");
-    below().header("origin", door.origin()).send().await.refused(401, "unauthenticated");
+    below().send().await.refused(401, "agent_token_required");
+    below().header("origin", door.origin()).send().await.refused(401, "agent_token_required");
     // A visitor is nobody to the platform.
     for path in ["/v1/apps", "/v1/session", "/v1/audit", "/v1/members"] {
         door.get(path).send().await.refused(401, "unauthenticated");
@@ -110,5 +128,8 @@ async fn off_loopback_an_app_is_for_members_only() {
     let body = json!({"email": "owner@acme.example", "password": host::PASSWORD});
     let signed_in = door.post("/v1/session", &body).send().await;
     let cookie = signed_in.header("set-cookie").unwrap();
-    assert!(cookie.starts_with("__Host-inn-session=") && cookie.contains("Secure") && !cookie.contains("Domain"), "{cookie}");
+    assert!(
+        cookie.starts_with("__Host-inn-session=") && cookie.contains("Secure") && !cookie.contains("Domain"),
+        "{cookie}"
+    );
 }

@@ -24,7 +24,10 @@ async fn a_helper_needs_its_parents_signed_word() {
     let parent = host.agent(&owner, &["data:boards:read", "data:boards:write"]).await;
     let (helper, other) = (host.new_agent().await, host.new_agent().await);
     let door = host.door();
-    let narrowing = Narrowing { scopes: Some(["data:boards:read".parse().unwrap()].into()), expires: Some(Utc::now() + TimeDelta::minutes(5)) };
+    let narrowing = Narrowing {
+        scopes: Some(["data:boards:read".parse().unwrap()].into()),
+        expires: Some(Utc::now() + TimeDelta::minutes(5)),
+    };
     let narrow = attenuate(&parent.token, &narrowing, rand::random()).unwrap();
     let read = |papers: Papers| door.get(kanban::records("boards")).by(papers);
 
@@ -55,11 +58,17 @@ async fn a_helper_needs_its_parents_signed_word() {
     slipped.send().await.refused(401, "invalid_signature");
 
     // A helper cannot turn what it was lent into something of its parent's.
-    let token = door.post("/v1/token", &json!({"grant": parent.grant})).by(papers(&helper, &narrow, Some(word.clone())));
+    let token =
+        door.post("/v1/token", &json!({"grant": parent.grant})).by(papers(&helper, &narrow, Some(word.clone())));
     let reply = token.send().await;
     assert!(matches!(reply.status, 401 | 403 | 404), "{}", reply.text());
 
-    let entry = host.sql().await.query_one("SELECT facts FROM inn.entries WHERE call = $1", &[&uuid(done.call_id())]).await.unwrap();
+    let entry = host
+        .sql()
+        .await
+        .query_one("SELECT facts FROM inn.entries WHERE call = $1", &[&uuid(done.call_id())])
+        .await
+        .unwrap();
     let facts: serde_json::Value = serde_json::from_str(entry.get(0)).unwrap();
     assert_eq!((&facts["agent"], &facts["helper"]), (&json!(parent.id), &json!(helper.id)));
 

@@ -24,8 +24,8 @@ impl Ready {
     }
 
     async fn boards(&self) -> i64 {
-        let app: String = self.host.sql().await.query_one("SELECT 'app_' || replace(id::text, '-', '') FROM inn.apps", &[]).await.unwrap().get(0);
-        self.host.count(&format!("SELECT count(*) FROM {app}.boards")).await
+        let schema = self.host.app_schema(kanban::SLUG).await;
+        self.host.count(&format!("SELECT count(*) FROM {schema}.boards")).await
     }
 }
 
@@ -42,8 +42,17 @@ async fn a_token_without_a_signature_is_worth_nothing() {
     let it = ready().await;
     let bare = || Papers::Bearer(it.agent.token.clone());
     it.host.door().get(kanban::records("boards")).by(bare()).send().await.refused(401, "signature_required");
-    kanban::create(it.host.door(), "boards", &json!({"name": "x"}), bare()).send().await.refused(401, "signature_required");
-    it.host.door().get(kanban::records("boards")).by(Papers::Bearer("nonsense".into())).send().await.refused(401, "invalid_token");
+    kanban::create(it.host.door(), "boards", &json!({"name": "x"}), bare())
+        .send()
+        .await
+        .refused(401, "signature_required");
+    it.host
+        .door()
+        .get(kanban::records("boards"))
+        .by(Papers::Bearer("nonsense".into()))
+        .send()
+        .await
+        .refused(401, "invalid_token");
     // Unless its owner said so for this grant.
     let owner = it.host.owner().await;
     let mut plain = it.host.new_agent().await;
@@ -206,7 +215,17 @@ async fn strangers_with_bad_papers_are_counted_and_not_written_down() {
     let before = it.host.count("SELECT count(*) FROM inn.entries").await;
     let unknown = AgentClient { token: it.agent.token.clone(), ..AgentClient::unknown(it.host.door()) };
     it.host.door().get(kanban::records("boards")).by(&unknown).send().await.refused(401, "unknown_agent");
-    it.read().late_header("signature", format!("sig1=:{}==:", "A".repeat(86))).send().await.refused(401, "invalid_signature");
-    it.host.door().get(kanban::records("boards")).by(Papers::Session("ses_nobody".into())).send().await.refused(401, "unauthenticated");
+    it.read()
+        .late_header("signature", format!("sig1=:{}==:", "A".repeat(86)))
+        .send()
+        .await
+        .refused(401, "invalid_signature");
+    it.host
+        .door()
+        .get(kanban::records("boards"))
+        .by(Papers::Session("ses_nobody".into()))
+        .send()
+        .await
+        .refused(401, "unauthenticated");
     assert_eq!(it.host.count("SELECT count(*) FROM inn.entries").await, before);
 }

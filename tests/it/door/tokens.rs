@@ -73,7 +73,12 @@ async fn a_token_minted_by_somebody_else_is_refused() {
         plain: true,
     };
     let forged = inn_grants::token::mint(&keys, &claims, rand::random()).unwrap();
-    host.door().get(kanban::records("boards")).by(&with_token(&agent, forged.clone())).send().await.refused(401, "invalid_token");
+    host.door()
+        .get(kanban::records("boards"))
+        .by(&with_token(&agent, forged.clone()))
+        .send()
+        .await
+        .refused(401, "invalid_token");
     host.door().get(kanban::records("boards")).by(Papers::Bearer(forged)).send().await.refused(401, "invalid_token");
 }
 
@@ -100,7 +105,11 @@ async fn a_token_ends_when_it_says() {
     let ended = with_token(&agent, narrow(&agent.token, None, Some(-5)));
     let reply = host.door().get(kanban::records("boards")).by(&ended).send().await;
     // The end that a narrowing sets is a check like its scopes: one of these two words tells it.
-    assert!(["token_expired", "insufficient_scope"].contains(&reply.json()["code"].as_str().unwrap()), "{}", reply.text());
+    assert!(
+        ["token_expired", "insufficient_scope"].contains(&reply.json()["code"].as_str().unwrap()),
+        "{}",
+        reply.text()
+    );
     let later = with_token(&agent, narrow(&agent.token, None, Some(300)));
     host.door().get(kanban::records("boards")).by(&later).send().await.expect(200);
 }

@@ -8,7 +8,8 @@ async fn registering_is_free_and_gives_nothing() {
     let reply = agent.registration("Robo").send().await;
     reply.expect(201);
     insta::assert_snapshot!(snapshot::of(&reply, host.door()));
-    let refusal = host.door().get(kanban::records("boards")).by(agent.key_papers()).send().await.refused(401, "unauthenticated");
+    let refusal =
+        host.door().get(kanban::records("boards")).by(agent.key_papers()).send().await.refused(401, "unauthenticated");
     assert!(refusal["whoCanFix"].as_str().unwrap().contains("grant"), "{refusal}");
     agent.queue("claim", &json!({})).send().await.refused(403, "insufficient_scope");
 }
@@ -59,7 +60,8 @@ async fn members_see_the_agents_that_have_grants_here() {
     let agent = host.agent(&owner, &["data:cards:read"]).await;
     let _other = host.new_agent().await;
     let door = host.door();
-    let seen = |list: serde_json::Value| list["items"].as_array().unwrap().iter().any(|item| item["id"] == agent.id.as_str());
+    let seen =
+        |list: serde_json::Value| list["items"].as_array().unwrap().iter().any(|item| item["id"] == agent.id.as_str());
     assert!(seen(door.get("/v1/agents").by(&owner).send().await.expect(200)));
     assert!(!seen(door.get("/v1/agents").by(&rival).send().await.expect(200)));
     door.get("/v1/agents").by(&host.viewer().await).send().await.expect(200);

@@ -29,7 +29,8 @@ fn with_field() -> Files {
 
 /// One field less.
 fn without_field() -> Files {
-    let mut files = changed(|cards| cards["fields"].as_array_mut().unwrap().retain(|field| field["name"] != "description"));
+    let mut files =
+        changed(|cards| cards["fields"].as_array_mut().unwrap().retain(|field| field["name"] != "description"));
     let mut operations: Value = serde_json::from_slice(&files["operations.json"]).unwrap();
     for operation in operations["operations"].as_array_mut().unwrap() {
         operation["params"].as_object_mut().unwrap().remove("description");
@@ -53,7 +54,8 @@ async fn an_app_is_deployed_and_answers_at_once() {
     let page = door.get("/apps/second-board/api/collections/boards/records").by(&owner).send().await.expect(200);
     assert_eq!(page["totalItems"], 0);
     let list = door.get("/v1/apps").by(&owner).send().await.expect(200);
-    let mut slugs: Vec<&str> = list["items"].as_array().unwrap().iter().map(|app| app["slug"].as_str().unwrap()).collect();
+    let mut slugs: Vec<&str> =
+        list["items"].as_array().unwrap().iter().map(|app| app["slug"].as_str().unwrap()).collect();
     slugs.sort_unstable();
     assert_eq!(slugs, ["kanban", "second-board"]);
 }
@@ -95,7 +97,8 @@ async fn a_new_release_keeps_the_records_and_a_rollback_brings_the_old_one_back(
     assert_eq!(record["effort"], 3);
     back(&"0".repeat(64)).send().await.refused(404, "not_found");
     let releases = door.get("/v1/apps/kanban/releases").by(&owner).send().await.expect(200);
-    let active: Vec<&Value> = releases["items"].as_array().unwrap().iter().filter(|release| release["active"] == true).collect();
+    let active: Vec<&Value> =
+        releases["items"].as_array().unwrap().iter().filter(|release| release["active"] == true).collect();
     assert_eq!(active.len(), 1, "{releases}");
 }
 
@@ -104,7 +107,10 @@ async fn what_would_lose_data_needs_a_yes() {
     let host = TestHost::start().await;
     let owner = host.owner().await;
     let first = release(&host, &owner, "kanban").await;
-    let dry = deploy(&host, &owner, "slug=kanban&dryRun=true&allowDestructive=true", without_field()).send().await.expect(200);
+    let dry = deploy(&host, &owner, "slug=kanban&dryRun=true&allowDestructive=true", without_field())
+        .send()
+        .await
+        .expect(200);
     assert!(dry["changes"].to_string().contains("description"), "{dry}");
     let refusal = deploy(&host, &owner, "slug=kanban", without_field()).send().await.refused(409, "destructive_change");
     assert!(refusal.to_string().contains("description"), "{refusal}");

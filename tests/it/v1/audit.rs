@@ -23,7 +23,8 @@ async fn the_register_says_who_did_what_for_whom_with_what_outcome() {
     let owner = host.owner().await;
     let agent = host.agent(&owner, &["data:boards:write"]).await;
     let door = host.door();
-    let done = kanban::create(door, "boards", &json!({"name": "x"}), &agent).header("x-a2app-agent", "Robo").send().await;
+    let done =
+        kanban::create(door, "boards", &json!({"name": "x"}), &agent).header("x-a2app-agent", "Robo").send().await;
     done.expect(200);
     let refused = door.get(kanban::records("cards")).by(&agent).send().await;
     refused.refused(403, "insufficient_scope");
@@ -85,11 +86,15 @@ async fn an_untouched_register_verifies_and_each_kind_of_tampering_shows() {
     let head = sealed_head(&host, &owner).await;
     let whole = verify(&host, &owner).await;
     assert_eq!((&whole["ok"], &whole["problems"]), (&json!(true), &json!([])), "{whole}");
-    assert!(whole["entries"].as_i64().unwrap() >= whole["sealed"].as_i64().unwrap() && whole["sealed"].as_i64().unwrap() > 0);
+    assert!(
+        whole["entries"].as_i64().unwrap() >= whole["sealed"].as_i64().unwrap()
+            && whole["sealed"].as_i64().unwrap() > 0
+    );
 
     // An exported head that the chain still has; one that it never had.
     let (seq, digest) = (head["seq"].as_i64().unwrap(), head["head"].as_str().unwrap());
-    let with_head = |seq: i64, digest: &str| host.door().get(format!("/v1/audit/verify?seq={seq}&head={digest}")).by(&owner);
+    let with_head =
+        |seq: i64, digest: &str| host.door().get(format!("/v1/audit/verify?seq={seq}&head={digest}")).by(&owner);
     assert_eq!(with_head(seq, digest).send().await.expect(200)["ok"], true);
     assert_eq!(with_head(seq, &"0".repeat(64)).send().await.expect(200)["ok"], false);
     assert_eq!(with_head(seq + 1_000_000, digest).send().await.expect(200)["ok"], false, "the tail was cut off");
@@ -99,7 +104,8 @@ async fn an_untouched_register_verifies_and_each_kind_of_tampering_shows() {
     assert!(sql.execute("DELETE FROM inn.entries", &[]).await.is_err());
     assert!(sql.execute("UPDATE inn.entries SET outcome = 'done'", &[]).await.is_err());
     sql.batch_execute("SET session_replication_role = replica").await.unwrap();
-    let changed = sql.execute("UPDATE inn.entries SET outcome = 'refused:forbidden' WHERE action = 'records.create'", &[]).await;
+    let changed =
+        sql.execute("UPDATE inn.entries SET outcome = 'refused:forbidden' WHERE action = 'records.create'", &[]).await;
     assert!(changed.unwrap() > 0);
     let edited = verify(&host, &owner).await;
     assert_eq!(edited["ok"], false);

@@ -79,7 +79,8 @@ fn spoilt(change: impl FnOnce(&mut BTreeMap<String, Vec<u8>>)) -> Vec<u8> {
 
 fn odd_member(name: &'static str, kind: EntryType, link: &str) -> Vec<u8> {
     let members = good();
-    let mut list: Vec<(&str, EntryType, &str, &[u8])> = vec![("manifest.json", EntryType::Regular, "", &members["manifest.json"])];
+    let mut list: Vec<(&str, EntryType, &str, &[u8])> =
+        vec![("manifest.json", EntryType::Regular, "", &members["manifest.json"])];
     let rest = members.iter().filter(|(path, _)| *path != "manifest.json");
     list.extend(rest.map(|(path, bytes)| (path.as_str(), EntryType::Regular, "", &bytes[..])));
     list.push((name, kind, link, b""));
@@ -101,12 +102,28 @@ fn cases() -> Vec<Case> {
         case("a gzip of noise", "", gzip(b"this is no archive")),
         case("cut off", "", whole[..whole.len() / 2].to_vec()),
         case("no manifest", "manifest.json", spoilt(|members| drop(members.remove("manifest.json")))),
-        case("a manifest that is no JSON", "manifest.json", spoilt(|members| drop(members.insert("manifest.json".into(), b"{".to_vec())))),
-        case("a member the manifest does not know", "app/extra.txt", spoilt(|members| drop(members.insert("app/extra.txt".into(), b"hi".to_vec())))),
-        case("a member that is missing", "app/operations.json", spoilt(|members| drop(members.remove("app/operations.json")))),
-        case("a member that was changed", "app/operations.json", spoilt(|members| {
-            members.get_mut("app/operations.json").unwrap().push(b' ');
-        })),
+        case(
+            "a manifest that is no JSON",
+            "manifest.json",
+            spoilt(|members| drop(members.insert("manifest.json".into(), b"{".to_vec()))),
+        ),
+        case(
+            "a member the manifest does not know",
+            "app/extra.txt",
+            spoilt(|members| drop(members.insert("app/extra.txt".into(), b"hi".to_vec()))),
+        ),
+        case(
+            "a member that is missing",
+            "app/operations.json",
+            spoilt(|members| drop(members.remove("app/operations.json"))),
+        ),
+        case(
+            "a member that was changed",
+            "sha256",
+            spoilt(|members| {
+                members.get_mut("app/operations.json").unwrap()[0] = b' ';
+            }),
+        ),
         case("a path upwards", "..", odd_member("../escape", EntryType::Regular, "")),
         case("an absolute path", "/etc/cron.d/x", odd_member("/etc/cron.d/x", EntryType::Regular, "")),
         case("a backslash", "\\\\", odd_member("app\\evil", EntryType::Regular, "")),
@@ -125,23 +142,61 @@ fn cases() -> Vec<Case> {
             tar.resize(512 + (48 << 20) + 1024, 0);
             gzip(&tar)
         }),
-        case("operations that are no JSON", "operations.json", app(|files| drop(files.insert("operations.json".into(), b"[".to_vec())))),
-        case("an operation on an entity that is not there", "operations", app(|files| {
-            bundle::edit(files, "operations.json", "\"collection\": \"cards\"", "\"collection\": \"nothing\"");
-        })),
-        case("a schema that is no JSON", "pb_schema.json", app(|files| drop(files.insert("pb/pb_schema.json".into(), b"nonsense".to_vec())))),
-        case("an entity name that is SQL", "", app(|files| {
-            bundle::edit(files, "pb/pb_schema.json", "\"name\": \"boards\"", "\"name\": \"boards; DROP SCHEMA inn\"");
-        })),
-        case("a relation to nowhere", "", app(|files| {
-            bundle::edit(files, "pb/pb_schema.json", "\"collectionId\": \"pbc_3304927325\"", "\"collectionId\": \"pbc_0000000000\"");
-        })),
-        case("a capability with a schema that is none", "capabilities", app(|files| {
-            bundle::edit(files, "manifest.json", "\"type\": \"object\"", "\"type\": \"objekt\"");
-        })),
-        case("an unknown key under innkeeper", "innkeeper", app(|files| {
-            bundle::edit(files, "manifest.json", "\"innkeeper\": {", "\"innkeeper\": { \"root\": true,");
-        })),
+        case(
+            "operations that are no JSON",
+            "operations.json",
+            app(|files| drop(files.insert("operations.json".into(), b"[".to_vec()))),
+        ),
+        case(
+            "an operation on an entity that is not there",
+            "operations",
+            app(|files| {
+                bundle::edit(files, "operations.json", "\"collection\": \"cards\"", "\"collection\": \"nothing\"");
+            }),
+        ),
+        case(
+            "a schema that is no JSON",
+            "pb_schema.json",
+            app(|files| drop(files.insert("pb/pb_schema.json".into(), b"nonsense".to_vec()))),
+        ),
+        case(
+            "an entity name that is SQL",
+            "",
+            app(|files| {
+                bundle::edit(
+                    files,
+                    "pb/pb_schema.json",
+                    "\"name\": \"boards\"",
+                    "\"name\": \"boards; DROP SCHEMA inn\"",
+                );
+            }),
+        ),
+        case(
+            "a relation to nowhere",
+            "",
+            app(|files| {
+                bundle::edit(
+                    files,
+                    "pb/pb_schema.json",
+                    "\"collectionId\": \"pbc_3304927325\"",
+                    "\"collectionId\": \"pbc_0000000000\"",
+                );
+            }),
+        ),
+        case(
+            "a capability with a schema that is none",
+            "capabilities",
+            app(|files| {
+                bundle::edit(files, "manifest.json", "\"type\": \"object\"", "\"type\": \"objekt\"");
+            }),
+        ),
+        case(
+            "an unknown key under innkeeper",
+            "innkeeper",
+            app(|files| {
+                bundle::edit(files, "manifest.json", "\"innkeeper\": {", "\"innkeeper\": { \"root\": true,");
+            }),
+        ),
     ]
 }
 

@@ -48,6 +48,18 @@ async fn the_owner_grants_a_part_and_no_more_than_was_asked() {
 }
 
 #[tokio::test]
+async fn the_code_that_is_given_must_be_the_requests() {
+    let host = TestHost::start().await;
+    let owner = host.owner().await;
+    let agent = host.new_agent().await;
+    let request = agent.ask_for_grant(kanban::SLUG, &["data:cards:read"]).await;
+    let with_code = |code: &str| approve(&host, &request, &json!({"code": code, "password": PASSWORD})).by(&owner);
+    with_code("AAAA-2222").send().await.refused(400, "invalid_parameter");
+    assert_eq!(host.count("SELECT count(*) FROM inn.grants WHERE NOT loopback").await, 0);
+    with_code(&request["code"].as_str().unwrap().to_lowercase()).send().await.expect(201);
+}
+
+#[tokio::test]
 async fn a_decision_is_made_once() {
     let host = TestHost::start().await;
     let owner = host.owner().await;
@@ -70,7 +82,12 @@ async fn a_decision_is_made_once() {
     assert_eq!(refused["status"], "refused");
     let seen = host.door().get(format!("/v1/grant-requests/{other}")).by(agent.key_papers()).send().await.expect(200);
     assert_eq!(seen["status"], "refused");
-    host.door().post(format!("/v1/grant-requests/{other}/approve"), &yes).by(&owner).send().await.refused(409, "conflict");
+    host.door()
+        .post(format!("/v1/grant-requests/{other}/approve"), &yes)
+        .by(&owner)
+        .send()
+        .await
+        .refused(409, "conflict");
 }
 
 #[tokio::test]
@@ -86,7 +103,11 @@ async fn consent_needs_the_password_given_just_now() {
     let stale = TestHost::sign_in(&host, "owner@acme.example").await;
     age_sessions(&host).await;
     approve(&host, &request, &json!({})).by(&stale).send().await.refused(401, "unauthenticated");
-    approve(&host, &request, &json!({"password": "wrong horse battery"})).by(&stale).send().await.refused(401, "wrong_credentials");
+    approve(&host, &request, &json!({"password": "wrong horse battery"}))
+        .by(&stale)
+        .send()
+        .await
+        .refused(401, "wrong_credentials");
     assert_eq!(host.count("SELECT count(*) FROM inn.grants WHERE NOT loopback").await, 0);
     door.post("/v1/session/confirm", &json!({"password": PASSWORD})).by(&stale).send().await.expect(200);
     approve(&host, &request, &json!({})).by(&stale).send().await.expect(201);
@@ -172,9 +193,16 @@ async fn scopes_that_are_none_or_not_declared_are_named() {
     };
     for scope in ["data:cards:read", "data:nothing:read"] {
         let declared = ask(json!([scope, "op:nothing", "queue:nothing"])).send().await.refused(403, "not_declared");
-        let got: Vec<&str> =
-            declared["violations"].as_array().unwrap().iter().map(|violation| violation["got"].as_str().unwrap()).collect();
-        assert!(got.contains(&"op:nothing") && got.contains(&"queue:nothing") && !got.contains(&"data:cards:read"), "{declared}");
+        let got: Vec<&str> = declared["violations"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|violation| violation["got"].as_str().unwrap())
+            .collect();
+        assert!(
+            got.contains(&"op:nothing") && got.contains(&"queue:nothing") && !got.contains(&"data:cards:read"),
+            "{declared}"
+        );
     }
     for scopes in [json!(["everything"]), json!(["data:*:read"]), json!([""]), json!([])] {
         ask(scopes).send().await.refused(400, "invalid_parameter");

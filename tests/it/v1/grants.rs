@@ -81,7 +81,8 @@ async fn an_agent_shrinks_with_its_person() {
     let owner = host.owner().await;
     let door = host.door();
     // A second owner grants, then is lowered and removed.
-    let raise = |role: &str| door.post("/v1/members", &json!({"email": "editor@acme.example", "role": role})).by(&owner);
+    let raise =
+        |role: &str| door.post("/v1/members", &json!({"email": "editor@acme.example", "role": role})).by(&owner);
     raise("owner").send().await.expect(200);
     let person = host.editor().await;
     let agent = host.agent(&person, &["data:boards:read", "data:boards:write"]).await;

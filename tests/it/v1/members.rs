@@ -72,9 +72,18 @@ async fn a_member_that_makes_no_sense_is_refused() {
     let host = TestHost::start().await;
     let owner = host.owner().await;
     let set = |body| host.door().post("/v1/members", &body).by(&owner);
-    set(json!({"email": "not an address", "role": "viewer", "password": PASSWORD})).send().await.refused(400, "invalid_parameter");
-    set(json!({"email": "a@b.example", "role": "king", "password": PASSWORD})).send().await.refused(400, "invalid_body");
-    set(json!({"email": "a@b.example", "role": "viewer", "password": "short"})).send().await.refused(400, "invalid_value");
+    set(json!({"email": "not an address", "role": "viewer", "password": PASSWORD}))
+        .send()
+        .await
+        .refused(400, "invalid_parameter");
+    set(json!({"email": "a@b.example", "role": "king", "password": PASSWORD}))
+        .send()
+        .await
+        .refused(400, "invalid_body");
+    set(json!({"email": "a@b.example", "role": "viewer", "password": "short"}))
+        .send()
+        .await
+        .refused(400, "invalid_value");
     // Somebody new needs a password.
     let reply = set(json!({"email": "a@b.example", "role": "viewer"})).send().await;
     assert_eq!(reply.status, 400, "{}", reply.text());

@@ -14,7 +14,12 @@ async fn every_endpoint_is_in_the_document() {
     let document = host.door().get("/v1/openapi.json").send().await.expect(200);
     for endpoint in ENDPOINTS {
         let operation = &document["paths"][endpoint.path][endpoint.method.to_lowercase()];
-        assert!(operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{} {}", endpoint.method, endpoint.path);
+        assert!(
+            operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()),
+            "{} {}",
+            endpoint.method,
+            endpoint.path
+        );
     }
 }
 

@@ -8,7 +8,8 @@ async fn a_receipt_reads_the_same_for_ever() {
     let agent = host.agent(&owner, kanban::SCOPES).await;
     let door = host.door();
     let (_, list) = kanban::board(door, &agent).await;
-    let card = json!({"title": "Eat chicken", "list": list, "due_date": "2026-07-31 00:00:00.000Z", "priority": "high"});
+    let card =
+        json!({"title": "Eat chicken", "list": list, "due_date": "2026-07-31 00:00:00.000Z", "priority": "high"});
     let created = kanban::create(door, "cards", &card, &agent).send().await;
     let record = created.expect(200);
     let link = created.header("innkeeper-receipt").expect("a link to the receipt").to_owned();
@@ -56,7 +57,13 @@ async fn every_kind_of_write_has_a_sentence_for_people() {
     let card = kanban::card(door, &owner, &list, "Eat chicken").await;
     let member = json!({"email": "viewer@acme.example", "role": "editor"});
     let calls = [
-        ("update", door.patch(kanban::record("cards", &card), &json!({"title": "Eat tofu", "priority": "low"})).by(&owner).send().await),
+        (
+            "update",
+            door.patch(kanban::record("cards", &card), &json!({"title": "Eat tofu", "priority": "low"}))
+                .by(&owner)
+                .send()
+                .await,
+        ),
         ("operation", door.post("/apps/kanban/api/ops/cards.archive", &json!({"id": card})).by(&owner).send().await),
         ("delete", door.delete(kanban::record("boards", &board)).by(&owner).send().await),
         ("member", door.post("/v1/members", &member).by(&owner).send().await),
@@ -65,7 +72,11 @@ async fn every_kind_of_write_has_a_sentence_for_people() {
     for (what, reply) in calls {
         assert!(reply.status < 300, "{what}: {}", reply.text());
         let receipt = door.get(format!("/v1/receipts/{}", reply.call_id())).by(&owner).send().await.expect(200);
-        sentences.push(format!("{what}: {} / {}", receipt["action"].as_str().unwrap(), receipt["sentence"].as_str().unwrap()));
+        sentences.push(format!(
+            "{what}: {} / {}",
+            receipt["action"].as_str().unwrap(),
+            receipt["sentence"].as_str().unwrap()
+        ));
     }
     insta::assert_snapshot!(sentences.join("\n"));
 }

@@ -29,8 +29,15 @@ impl Asked {
 
     /// Pretends that every lease ran out a moment ago; the sweeper does the rest.
     async fn let_leases_end(&self) {
-        let end = "UPDATE inn.requests SET lease_until = clock_timestamp() - interval '1 second' WHERE state = 'working'";
+        let end =
+            "UPDATE inn.requests SET lease_until = clock_timestamp() - interval '1 second' WHERE state = 'working'";
         assert_eq!(self.host.sql().await.execute(end, &[]).await.unwrap(), 1);
+    }
+
+    /// Pretends that the pause before the next attempt is over.
+    async fn skip_back_off(&self) {
+        let skip = "UPDATE inn.requests SET next_at = clock_timestamp() WHERE state = 'submitted'";
+        self.host.sql().await.execute(skip, &[]).await.unwrap();
     }
 
     async fn wait_for(&self, status: &str) -> Value {
@@ -57,7 +64,10 @@ async fn a_request_is_claimed_worked_on_and_answered() {
     let step = json!({"epoch": epoch, "step": "Reading cards", "percent": 40});
     it.agent.queue(&path("progress"), &step).send().await.expect(200);
     let task = it.task().await;
-    assert_eq!((&task["status"], &task["progress"]), (&json!("working"), &json!({"step": "Reading cards", "percent": 40})));
+    assert_eq!(
+        (&task["status"], &task["progress"]),
+        (&json!("working"), &json!({"step": "Reading cards", "percent": 40}))
+    );
     assert_eq!(task["claim"]["credentialId"], it.agent.id.as_str());
 
     let result = json!({"epoch": epoch, "result": {"summary": "All is well."}});
@@ -65,7 +75,11 @@ async fn a_request_is_claimed_worked_on_and_answered() {
     let task = it.task().await;
     assert_eq!((&task["status"], &task["result"]), (&json!("completed"), &json!({"summary": "All is well."})));
     // What has ended stays as it ended.
-    it.agent.queue(&path("fail"), &json!({"epoch": epoch, "reason": "changed my mind"})).send().await.refused(409, "claim_lost");
+    it.agent
+        .queue(&path("fail"), &json!({"epoch": epoch, "reason": "changed my mind"}))
+        .send()
+        .await
+        .refused(409, "claim_lost");
     let path = format!("/v1/requests/{}/cancel", it.request);
     let reply = it.host.door().post(path, &json!({"app": kanban::SLUG})).by(&it.owner).send().await;
     assert_eq!(reply.status, 409, "{}", reply.text());
@@ -80,7 +94,14 @@ async fn a_result_that_does_not_fit_the_schema_is_refused_and_the_claim_stays() 
         let body = json!({"epoch": epoch(&claimed), "result": result});
         it.agent.queue(&format!("{}/complete", it.request), &body)
     };
-    for result in [json!(null), json!("text"), json!({}), json!({"summary": 1}), json!({"summary": "x", "more": 1}), json!({"summary": ""})] {
+    for result in [
+        json!(null),
+        json!("text"),
+        json!({}),
+        json!({"summary": 1}),
+        json!({"summary": "x", "more": 1}),
+        json!({"summary": ""}),
+    ] {
         let refusal = complete(result).send().await.refused(400, "invalid_result");
         assert!(!refusal["violations"].as_array().unwrap().is_empty(), "{refusal}");
     }
@@ -94,6 +115,7 @@ async fn a_lease_that_ends_gives_the_request_back_and_fences_the_late_answer() {
     let first = it.agent.claim().await.unwrap();
     it.let_leases_end().await;
     it.wait_for("submitted").await;
+    it.skip_back_off().await;
     let second = it.agent.claim().await.expect("the request again");
     assert!(epoch(&second) > epoch(&first));
     assert_eq!(second["attempt"], 2);
@@ -119,6 +141,8 @@ async fn attempts_are_counted_and_the_last_one_ends_it_with_a_reason() {
         assert_eq!((&claimed["attempt"], &claimed["attempts"]), (&json!(attempt), &json!(3)));
         let body = json!({"epoch": epoch(&claimed), "reason": format!("broke {attempt}")});
         it.agent.queue(&format!("{}/fail", it.request), &body).send().await.expect(200);
+        assert!(it.agent.claim().await.is_none(), "a pause comes before the next attempt");
+        it.skip_back_off().await;
     }
     assert!(it.agent.claim().await.is_none());
     let task = it.task().await;
@@ -133,6 +157,7 @@ async fn leases_that_keep_ending_end_it_too() {
         assert!(it.agent.claim().await.is_some(), "attempt {attempt}");
         it.let_leases_end().await;
         it.wait_for(if attempt < 3 { "submitted" } else { "failed" }).await;
+        it.skip_back_off().await;
     }
     let task = it.task().await;
     assert!(task["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{task}");
@@ -169,13 +194,18 @@ async fn only_the_holder_touches_a_claim() {
     let other = it.host.agent(&it.owner, QUEUE).await;
     let claimed = it.agent.claim().await.unwrap();
     let body = json!({"epoch": epoch(&claimed), "result": {"summary": "not mine"}});
-    other.queue(&format!("{}/complete", it.request), &body).send().await.refused(409, "claim_lost");
+    // To an agent that never held it, it does not exist.
+    other.queue(&format!("{}/complete", it.request), &body).send().await.refused(404, "not_found");
     let door = it.host.door();
-    door.post(format!("/v1/requests/{}/complete", it.request), &body).by(&it.owner).send().await.refused(403, "forbidden");
+    door.post(format!("/v1/requests/{}/complete", it.request), &body)
+        .by(&it.owner)
+        .send()
+        .await
+        .refused(403, "forbidden");
     door.post(format!("/v1/requests/{}/complete", it.request), &body).send().await.refused(401, "signature_required");
     let nothing = "req_00000000000000000000000000000000";
     let reply = it.agent.queue(&format!("{nothing}/complete"), &body).send().await;
-    assert!(matches!(reply.status, 404 | 409), "{}", reply.text());
+    reply.refused(404, "not_found");
     it.agent.queue("nonsense/complete", &body).send().await.refused(404, "not_found");
 }
 
@@ -204,15 +234,13 @@ async fn a_claim_takes_what_it_asks_for_and_no_more() {
     assert_eq!(none["items"], json!([]));
     let none = claim(json!({"capabilities": ["dig-a-hole"]})).send().await.expect(200);
     assert_eq!(none["items"], json!([]));
-    let two = claim(json!({"apps": [kanban::SLUG], "capabilities": ["summarise-board"], "max": 2})).send().await.expect(200);
+    let two =
+        claim(json!({"apps": [kanban::SLUG], "capabilities": ["summarise-board"], "max": 2})).send().await.expect(200);
     assert_eq!(two["items"].as_array().unwrap().len(), 2);
     let rest = claim(json!({"max": 1000})).send().await.expect(200);
     assert_eq!(rest["items"].as_array().unwrap().len(), 3);
     // Oldest first.
     assert_eq!(two["items"][0]["id"], it.request.as_str());
-    // A token is not needed, and does not help.
-    let with_token = it.host.door().post("/v1/requests/claim", &json!({})).by(&it.agent).send().await;
-    with_token.refused(401, "signature_required");
 }
 
 #[tokio::test]
@@ -246,7 +274,7 @@ async fn members_see_the_queue_of_their_app() {
     let rival = it.host.rival().await;
     assert_eq!(list("").by(&rival).send().await.status, 404);
     assert_eq!(door.get(&view).by(&rival).send().await.status, 404);
-    list("").send().await.refused(401, "unauthenticated");
+    assert_eq!(list("").send().await.status, 401);
     door.get("/v1/requests").by(&it.owner).send().await.refused(404, "unknown_app");
 }
 

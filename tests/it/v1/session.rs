@@ -81,11 +81,15 @@ async fn a_person_works_in_one_tenant_at_a_time_and_switches() {
     let door = host.door();
     door.post("/v1/tenants", &json!({"slug": "side", "name": "Side project"})).by(&owner).send().await.expect(201);
     let switched = door.patch("/v1/session", &json!({"tenant": "side"})).by(&owner).send().await.expect(200);
-    assert_eq!((&switched["session"]["tenant"]["slug"], &switched["session"]["role"]), (&json!("side"), &json!("owner")));
+    assert_eq!(
+        (&switched["session"]["tenant"]["slug"], &switched["session"]["role"]),
+        (&json!("side"), &json!("owner"))
+    );
     // Apps of the other tenant are out of sight from here.
     assert_eq!(door.get("/v1/apps").by(&owner).send().await.expect(200)["items"], json!([]));
     let view = door.get("/v1/session").by(&owner).send().await.expect(200);
-    let mut slugs: Vec<&str> = view["tenants"].as_array().unwrap().iter().map(|t| t["slug"].as_str().unwrap()).collect();
+    let mut slugs: Vec<&str> =
+        view["tenants"].as_array().unwrap().iter().map(|t| t["slug"].as_str().unwrap()).collect();
     slugs.sort_unstable();
     assert_eq!(slugs, ["acme", "side"]);
     door.patch("/v1/session", &json!({"tenant": "rival"})).by(&owner).send().await.refused(403, "forbidden");
@@ -117,7 +121,8 @@ async fn giving_the_password_again_needs_the_right_one() {
 async fn a_new_password_ends_the_other_sessions() {
     let host = TestHost::start().await;
     let (one, other) = (host.owner().await, host.owner().await);
-    let change = |old: &str, new: &str| host.door().put("/v1/session/password", &json!({"old": old, "new": new})).by(&one);
+    let change =
+        |old: &str, new: &str| host.door().put("/v1/session/password", &json!({"old": old, "new": new})).by(&one);
     change("wrong horse battery", "a new long password").send().await.refused(401, "wrong_credentials");
     change(PASSWORD, "short").send().await.refused(400, "invalid_value");
     change(PASSWORD, "a new long password").send().await.expect(200);
@@ -146,7 +151,8 @@ async fn a_handoff_opens_its_app_once() {
     again.refused(401, "wrong_credentials");
 
     // The cookie is the person on the app's origin, and nobody anywhere else.
-    let me = door.get("/api/_a2app/whoami").on_app(kanban::SLUG).by(Papers::Cookie(cookie.clone())).send().await.expect(200);
+    let me =
+        door.get("/api/_a2app/whoami").on_app(kanban::SLUG).by(Papers::Cookie(cookie.clone())).send().await.expect(200);
     assert_eq!(me["principal"], owner.user.as_str());
     door.get("/v1/session").by(Papers::Cookie(cookie.clone())).send().await.refused(401, "unauthenticated");
     door.get("/v1/session").by(Papers::Session(cookie)).send().await.refused(401, "unauthenticated");
@@ -167,10 +173,15 @@ async fn a_cookie_writes_only_from_the_platforms_own_page() {
     let host = TestHost::start().await;
     let owner = host.owner().await;
     let door = host.door();
-    let write = || door.post("/v1/tenants", &json!({"slug": "side", "name": "Side"})).by(Papers::Cookie(owner.token.clone()));
+    let write =
+        || door.post("/v1/tenants", &json!({"slug": "side", "name": "Side"})).by(Papers::Cookie(owner.token.clone()));
     write().send().await.refused(403, "forbidden_origin");
     write().header("origin", "https://evil.example").send().await.refused(403, "forbidden_origin");
-    write().header("origin", format!("http://{}", door.app_host(kanban::SLUG))).send().await.refused(403, "forbidden_origin");
+    write()
+        .header("origin", format!("http://{}", door.app_host(kanban::SLUG)))
+        .send()
+        .await
+        .refused(403, "forbidden_origin");
     write().header("origin", "null").send().await.refused(403, "forbidden_origin");
     write().header("origin", door.origin()).send().await.expect(201);
     door.get("/v1/session").by(Papers::Cookie(owner.token.clone())).send().await.expect(200);
@@ -180,7 +191,9 @@ async fn a_cookie_writes_only_from_the_platforms_own_page() {
 async fn bodies_that_do_not_fit_are_named() {
     let host = TestHost::start().await;
     let post = |body: &str| host.door().call(reqwest::Method::POST, "/v1/session").body(body.to_owned());
-    for body in ["{", "[]", "\"x\"", "{}", r#"{"email":1,"password":"x"}"#, r#"{"email":"a@b","password":"x","admin":true}"#] {
+    for body in
+        ["{", "[]", "\"x\"", "{}", r#"{"email":1,"password":"x"}"#, r#"{"email":"a@b","password":"x","admin":true}"#]
+    {
         post(body).send().await.refused(400, "invalid_body");
     }
 }

@@ -12,7 +12,11 @@ async fn a_token_is_for_the_key_that_was_granted() {
     door.post("/v1/token", &body).by(other.key_papers()).send().await.refused(404, "not_found");
     door.post("/v1/token", &body).send().await.refused(401, "signature_required");
     door.post("/v1/token", &body).by(&owner).send().await.refused(403, "forbidden");
-    door.post("/v1/token", &json!({"grant": "nonsense"})).by(agent.key_papers()).send().await.refused(400, "invalid_body");
+    door.post("/v1/token", &json!({"grant": "nonsense"}))
+        .by(agent.key_papers())
+        .send()
+        .await
+        .refused(400, "invalid_body");
     let reply = agent.take_token().send().await;
     let mut shown = reply.expect(200);
     shown["token"] = "[token]".into();

@@ -12,13 +12,14 @@ use inn_ports::memory::{FixedClock, MemoryCore};
 use inn_ports::{AgentState, GrantState, MemberState, SessionState};
 use inn_protocol::app::{AppDefinition, AppSnapshot};
 use inn_protocol::call::{Action, Call, Papers, Place, SignedPapers};
+use inn_protocol::caller::Caller;
 use inn_protocol::people::Role;
 use inn_protocol::receipt::Verb;
 use inn_protocol::scope::Scope;
 use inn_protocol::{AppId, CallId, Digest, GrantId, SessionId, TenantId, UserId};
 use serde_json::{Value, json};
 
-use crate::{AdmissionLimits, Admitted, Gateway, GatewayConfig, RecordWrite};
+use crate::{AdmissionLimits, Admitted, CallRates, Gateway, GatewayConfig, RecordWrite};
 
 pub(crate) struct World {
     pub(crate) core: Arc<MemoryCore>,
@@ -69,6 +70,14 @@ fn definition() -> AppDefinition {
     .unwrap()
 }
 
+struct NoRates;
+
+impl CallRates for NoRates {
+    fn take(&self, _: &Caller, _: &Action) -> inn_protocol::Result<()> {
+        Ok(())
+    }
+}
+
 impl World {
     pub(crate) fn new() -> Self {
         Self::with_limits(AdmissionLimits::default())
@@ -112,7 +121,7 @@ impl World {
         core.put_grant(grant.clone(), None);
         let root = RootKeys::new(1, &SigningKey::from_seed([9; 32]), &[]).unwrap();
         let io = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let config = GatewayConfig { limits, loopback: false, app_threads: 1 };
+        let config = GatewayConfig { limits, rates: Arc::new(NoRates), loopback: false, app_threads: 1 };
         let gateway = Gateway::new(&config, core.clone(), clock.clone(), io.handle().clone(), root.public().clone());
         Self { core, clock, gateway, app, agent, grant, owner, root, _io: IoRuntime(Some(io)) }
     }
@@ -184,6 +193,7 @@ impl World {
             papers,
             body: Value::Null,
             body_digest: Digest::of(b""),
+            query: String::new(),
             idempotency_key: None,
             deadline: Instant::now() + Duration::from_secs(5),
             claimed_agent: None,

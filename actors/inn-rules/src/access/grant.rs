@@ -19,7 +19,8 @@ enum Needs {
 
 fn needs(action: &Action) -> Needs {
     match action {
-        Action::DescribeApp
+        Action::Unreadable
+        | Action::DescribeApp
         | Action::RegisterAgent
         | Action::RequestGrant
         | Action::ViewGrantRequest

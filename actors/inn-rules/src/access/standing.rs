@@ -40,7 +40,7 @@ enum Audience {
 
 fn audience(action: &Action) -> Audience {
     match action {
-        Action::DescribeApp => Audience::Everybody,
+        Action::Unreadable | Action::DescribeApp => Audience::Everybody,
         Action::ListRecords { .. } | Action::ViewRecord { .. } | Action::ViewRequest { .. } | Action::ListRequests => {
             Audience::AppMember(Role::Viewer)
         }

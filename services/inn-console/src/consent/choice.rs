@@ -60,6 +60,7 @@ impl Choice {
             return Err(Refusal::new(Code::InvalidParameter, message));
         }
         Ok(Approve {
+            code: None,
             scopes: Some(self.scopes.clone()),
             others_requests: self.others,
             plain_token: self.plain,

@@ -51,12 +51,98 @@ fn what_was_committed_is_there_after_a_kill_of_server_and_guard() {
     let mut server = EmbeddedPostgres::start(options.clone()).unwrap();
     ask(&server, "CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)").unwrap();
     let pid = server.pid();
-    let killed = Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap();
-    assert!(killed.success());
+    kill(pid);
     until("the guard's end", || server.guard.try_wait().unwrap().is_some());
     drop(server);
     assert!(options.data_dir.join("postmaster.pid").exists(), "the lock file is stale");
     let again = EmbeddedPostgres::start(options).unwrap();
+    assert_eq!(ask(&again, "SELECT n FROM kept").unwrap(), "7");
+    again.stop().unwrap();
+}
+
+fn kill(pid: u32) {
+    assert!(Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn a_killed_server_is_noticed_and_comes_back_at_the_same_address_with_what_was_committed() {
+    let (dir, options) = test_server();
+    // A temporary socket directory is the harder case: it goes with the server.
+    let long = dir.path().join("x".repeat(100));
+    let options = Options { durability: Durability::Full, socket_dir: long, ..options };
+    let mut server = EmbeddedPostgres::start(options).unwrap();
+    ask(&server, "CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)").unwrap();
+    assert!(server.ended().is_none());
+    let address = server.url("postgres");
+    // The guard's death leaves a server without one, which must not stay.
+    for victim in [EmbeddedPostgres::pid, |server: &EmbeddedPostgres| server.guard.id()] {
+        let pid = server.pid();
+        kill(victim(&server));
+        until("the end of the guard", || server.ended().is_some());
+        server.restart().unwrap();
+        assert!(server.ended().is_none() && !alive(pid));
+        assert_eq!(server.url("postgres"), address);
+        assert_eq!(ask(&server, "SELECT n FROM kept").unwrap(), "7");
+    }
+    let socket = server.socket_dir().to_owned();
+    server.stop().unwrap();
+    assert!(!socket.exists(), "still removed at the end");
+}
+
+#[test]
+fn a_restart_that_fails_says_why_and_can_be_tried_again() {
+    let (_dir, options) = test_server();
+    let options = Options { durability: Durability::Full, ..options };
+    let mut server = EmbeddedPostgres::start(options.clone()).unwrap();
+    let conf = options.data_dir.join("postgresql.conf");
+    let good = fs::read(&conf).unwrap();
+    fs::write(&conf, "no_such_setting = 1\n").unwrap();
+    kill(server.pid());
+    until("its end", || server.ended().is_some());
+    assert!(server.restart().unwrap_err().to_string().contains("no_such_setting"));
+    fs::write(&conf, good).unwrap();
+    server.restart().unwrap();
+    assert_eq!(ask(&server, "SELECT 1").unwrap(), "1");
+}
+
+#[test]
+fn the_data_of_a_temporary_server_goes_with_it() {
+    let mut server = EmbeddedPostgres::temporary().unwrap();
+    kill(server.pid());
+    until("its end", || server.ended().is_some());
+    assert!(server.restart().unwrap_err().to_string().contains("temporary"));
+}
+
+#[test]
+fn a_directory_of_somebody_else_is_no_socket_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let (fresh, link) = (dir.path().join("fresh"), dir.path().join("link"));
+    private_dir(&fresh, None).unwrap();
+    private_dir(&fresh, None).unwrap();
+    assert_eq!(fs::metadata(&fresh).unwrap().permissions().mode() & 0o777, 0o700);
+    std::os::unix::fs::symlink(&fresh, &link).unwrap();
+    assert!(private_dir(&link, None).unwrap_err().to_string().contains("somebody else"));
+}
+
+#[test]
+fn it_is_backed_up_while_it_runs_and_the_copy_starts() {
+    let (dir, options) = test_server();
+    let options = Options { durability: Durability::Full, ..options };
+    let server = EmbeddedPostgres::start(options).unwrap();
+    ask(&server, "CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)").unwrap();
+    let copy = dir.path().join("copy");
+    let data = copy.join("postgres");
+    fs::create_dir(&copy).unwrap();
+    let mut program = Command::new("pg_basebackup");
+    program.arg("-d").arg(server.url("postgres")).arg("-D").arg(&data).args(["-X", "stream", "-c", "fast"]);
+    let output = program.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    server.stop().unwrap();
+    if let Some(account) = Account::choose().unwrap() {
+        let owner = format!("{}:{}", account.uid, account.gid);
+        assert!(Command::new("chown").args(["-R", &owner]).arg(&data).status().unwrap().success());
+    }
+    let again = EmbeddedPostgres::start(Options { durability: Durability::Full, ..Options::below(&copy) }).unwrap();
     assert_eq!(ask(&again, "SELECT n FROM kept").unwrap(), "7");
     again.stop().unwrap();
 }

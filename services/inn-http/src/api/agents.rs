@@ -13,7 +13,6 @@ use super::session::person;
 use super::views;
 use crate::error::ApiError;
 use crate::incoming::Incoming;
-use crate::rates::Class;
 use crate::respond;
 
 #[derive(Deserialize)]
@@ -24,8 +23,8 @@ struct Register {
 }
 
 pub(super) async fn register(mut incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    incoming.rate(Class::Auth)?;
-    let body: Register = incoming.document()?;
+    incoming.rate_auth("")?;
+    let body: Register = incoming.document().await?;
     let key = PublicKey::parse_base64url(&body.public_key).map_err(|refusal| incoming.fail(refusal))?;
     let name = views::name(&body.name, "name").map_err(|refusal| incoming.fail(refusal))?;
     match &mut incoming.papers {

@@ -157,7 +157,7 @@ struct Rollback {
 }
 
 pub(super) async fn rollback(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
-    let body: Rollback = incoming.document()?;
+    let body: Rollback = incoming.document().await?;
     let app = own_app(&incoming, &path, Action::ListApps).await?;
     let bus = incoming.state.bus.clone();
     let action = Action::ManageApp { slug: app.slug.clone(), verb: "rollback" };

@@ -95,13 +95,13 @@ pub static ENDPOINTS: &[Endpoint] = endpoints![
     GET "/v1/grant-requests" Person "grants.list" "Grant requests that wait for a decision" {} [] => grant_requests::list;
     POST "/v1/grant-requests" Key "grants.request" "Ask for a grant" {"app": "string" "!", "scopes": "array" "!", "reason": "string"} [] => grant_requests::create;
     GET "/v1/grant-requests/{id}" PersonOrKey "grants.view-request" "A grant request and what became of it" {} [] => grant_requests::view;
-    POST "/v1/grant-requests/{id}/approve" Person "grants.approve" "Consent to all or part of it" {"scopes": "array", "othersRequests": "boolean", "plainToken": "boolean", "appRecord": "string", "password": "string"} [] => grant_requests::approve;
+    POST "/v1/grant-requests/{id}/approve" Person "grants.approve" "Consent to all or part of it" {"code": "string", "scopes": "array", "othersRequests": "boolean", "plainToken": "boolean", "appRecord": "string", "password": "string"} [] => grant_requests::approve;
     POST "/v1/grant-requests/{id}/refuse" Person "grants.refuse" "Say no" {} [] => grant_requests::refuse;
     GET "/v1/grants" Person "grants.list" "Grants: one's own, an owner sees all" {} ["agent"] => grants::list;
     GET "/v1/grants/{id}" Person "grants.list" "One grant with its scopes in sentences" {} [] => grants::view;
     DELETE "/v1/grants/{id}" Person "grants.revoke" "Revoke; answers what it stopped" {} [] => grants::revoke;
     POST "/v1/token" Key "tokens.take" "A short-lived token for a grant" {"grant": "string" "!", "scopes": "array"} [] => token::take;
-    POST "/v1/explain" Person "explain" "Why a call is or is not allowed, leg by leg" {"app": "string" "!", "action": "string" "!", "entity": "string", "operation": "string", "capability": "string", "grant": "string"} [] => explain::explain;
+    POST "/v1/explain" PersonOrAgent "explain" "Why a call is or is not allowed, leg by leg" {"app": "string" "!", "action": "string" "!", "entity": "string", "operation": "string", "capability": "string", "grant": "string"} [] => explain::explain;
     // The queue
     GET "/v1/requests" Person "requests.list" "Requests of an app" {} ["app", "state"] => requests::list;
     POST "/v1/requests/claim" Key "requests.claim" "Claim waiting requests, waiting up to 30 s for one" {"apps": "array", "capabilities": "array", "max": "integer", "waitSeconds": "integer"} [] => requests::claim;

@@ -29,14 +29,20 @@ struct Explain {
 }
 
 pub(super) async fn explain(incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    let body: Explain = incoming.document()?;
+    let body: Explain = incoming.document().await?;
     let asked = asked(&body).map_err(|refusal| incoming.fail(refusal))?;
     let (store, gateway, body, asked) = (&incoming.state.store, &incoming.state.gateway, &body, &asked);
     let explanation: Explanation = incoming
         .read(Action::Explain, |admitted| async move {
+            if let Caller::Agent(agent) = &admitted.caller {
+                // An agent explains itself to itself.
+                let app = gateway.app(&body.app).await?.filter(|app| app.tenant == agent.tenant).ok_or_else(no_app)?;
+                let host = Host { loopback: gateway.is_loopback() };
+                return Ok(access::explain(&admitted.caller, asked, Some(&app), host, gateway.clock().now()));
+            }
             let person = person(&admitted.caller)?;
             let app = gateway.app(&body.app).await?.filter(|app| app.tenant == person.tenant);
-            let app = app.ok_or_else(|| Refusal::new(Code::UnknownApp, "There is no app of that name here."))?;
+            let app = app.ok_or_else(no_app)?;
             let caller = match body.grant {
                 None => admitted.caller.clone(),
                 Some(id) => {
@@ -120,4 +126,8 @@ fn refused_by(leg: &'static str, reason: &str, code: Code, who: &str) -> Explana
         who_can_fix: Some(who.to_owned()),
     };
     Explanation { allowed: false, legs: vec![result] }
+}
+
+fn no_app() -> Refusal {
+    Refusal::new(Code::UnknownApp, "There is no app of that name here.")
 }

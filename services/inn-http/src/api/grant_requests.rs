@@ -18,7 +18,6 @@ use super::session::{person, same_person};
 use super::views;
 use crate::error::ApiError;
 use crate::incoming::Incoming;
-use crate::rates::Class;
 use crate::respond;
 
 /// How long a person has to decide, in hours.
@@ -36,8 +35,8 @@ struct Create {
 }
 
 pub(super) async fn create(mut incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    incoming.rate(Class::Auth)?;
-    let body: Create = incoming.document()?;
+    incoming.rate_auth("")?;
+    let body: Create = incoming.document().await?;
     let scopes = views::parse_scopes(&body.scopes).map_err(|refusal| incoming.fail(refusal))?;
     let app = incoming.state.gateway.app(&body.app).await.map_err(|refusal| incoming.fail(refusal))?;
     let app = app.ok_or_else(|| incoming.fail(Refusal::new(Code::UnknownApp, "There is no app of that name.")))?;
@@ -48,7 +47,7 @@ pub(super) async fn create(mut incoming: Incoming) -> Result<HttpResponse, ApiEr
     let request: GrantRequest = incoming
         .perform(Action::RequestGrant, input, |store, admitted, input| async move {
             let (app, scopes, reason, code) = &*input;
-            let Caller::Key(agent) = &admitted.caller else { return Err(Refusal::internal().into()) };
+            let agent = admitted.caller.agent().ok_or_else(Refusal::internal)?;
             let request = NewGrantRequest {
                 id: GrantRequestId::new(),
                 app: app.id,
@@ -144,6 +143,8 @@ fn parse(incoming: &Incoming, text: &str) -> Result<GrantRequestId, ApiError> {
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct Approve {
+    /// The short code the agent showed; when given, it must be this request's.
+    pub code: Option<String>,
     pub scopes: Option<Vec<String>>,
     pub others_requests: bool,
     pub plain_token: bool,
@@ -153,7 +154,7 @@ pub struct Approve {
 
 pub(super) async fn approve(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
     let id = parse(&incoming, &path)?;
-    let body: Approve = incoming.document()?;
+    let body: Approve = incoming.document().await?;
     let grant = decide(&incoming, id, body).await?;
     let app = incoming.state.gateway.app(&grant.app_slug).await.map_err(|refusal| incoming.fail(refusal))?;
     Ok(respond::created(incoming.id, &views::grant(&grant, app.as_ref().map(|app| &*app.definition))))
@@ -180,6 +181,11 @@ pub async fn decide(incoming: &Incoming, id: GrantRequestId, body: Approve) -> R
                 }
                 let request = store.grant_request(id).await?.filter(|request| request.tenant == person.tenant);
                 let request = request.ok_or_else(Refusal::not_found)?;
+                if body.code.as_ref().is_some_and(|code| !code.trim().eq_ignore_ascii_case(&request.code)) {
+                    let message =
+                        "The code is not this request's. Compare it with what the agent shows before you consent.";
+                    return Err(Refusal::new(Code::InvalidParameter, message).into());
+                }
                 let consent = Consent {
                     grant: GrantId::new(),
                     user: person.user,
@@ -201,7 +207,7 @@ pub async fn decide(incoming: &Incoming, id: GrantRequestId, body: Approve) -> R
 /// A password that came along makes the session fresh first; without one the session must be fresh already.
 async fn freshen(incoming: &Incoming, password: Option<&str>) -> Result<Option<UserId>, ApiError> {
     let Some(password) = password else { return Ok(None) };
-    incoming.rate(Class::Auth)?;
+    incoming.rate_auth("")?;
     let user = incoming.checked_person("confirm", password).await?;
     incoming
         .perform_as_new(Action::OwnSession { verb: "confirm" }, user, |store, admitted, user| async move {

@@ -31,7 +31,7 @@ struct Set {
 }
 
 pub(super) async fn set(incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    let body: Set = incoming.document()?;
+    let body: Set = incoming.document().await?;
     let fail = |refusal| incoming.fail(refusal);
     if !(3..=254).contains(&body.email.len())
         || !body.email.contains('@')

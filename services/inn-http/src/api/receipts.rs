@@ -1,13 +1,16 @@
 //! `GET /v1/receipts/{call}`: the same bytes for ever.
 
+use std::collections::BTreeSet;
+
 use actix_web::HttpResponse;
 use actix_web::web::Path;
 use inn_protocol::call::Action;
 use inn_protocol::caller::Caller;
 use inn_protocol::people::Role;
 use inn_protocol::receipt::Receipt;
+use inn_protocol::scope::Scope;
 use inn_protocol::{CallId, Refusal};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::error::ApiError;
 use crate::incoming::Incoming;
@@ -33,7 +36,11 @@ pub(super) async fn view(incoming: Incoming, path: Path<String>) -> Result<HttpR
             if !own {
                 return Err(Refusal::not_found());
             }
-            store.receipt(tenant, id).await?.ok_or_else(Refusal::not_found)
+            let receipt = store.receipt(tenant, id).await?.ok_or_else(Refusal::not_found)?;
+            Ok(match &admitted.caller {
+                Caller::Agent(agent) => for_agent(receipt, &agent.scopes),
+                _ => receipt,
+            })
         })
         .await?;
     Ok(respond::ok(incoming.id, &receipt))
@@ -41,4 +48,15 @@ pub(super) async fn view(incoming: Incoming, path: Path<String>) -> Result<HttpR
 
 fn says(facts: &Value, name: &str, id: &impl ToString) -> bool {
     facts.get(name).and_then(Value::as_str) == Some(id.to_string().as_str())
+}
+
+/// An agent that may write an entity but not read it gets the proof and not the contents.
+fn for_agent(mut receipt: Receipt, scopes: &BTreeSet<Scope>) -> Receipt {
+    if let Some(entity) = &receipt.entity
+        && !scopes.contains(&Scope::Read(entity.clone()))
+    {
+        receipt.sentence = format!("Wrote a record of {entity}");
+        receipt.stored = Map::new();
+    }
+    receipt
 }

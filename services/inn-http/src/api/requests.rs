@@ -22,7 +22,6 @@ use super::views;
 use crate::error::ApiError;
 use crate::host::is_slug;
 use crate::incoming::Incoming;
-use crate::rates::Class;
 use crate::respond;
 
 /// Longest wait of one claim, in seconds: below the idle limits of common proxies.
@@ -44,8 +43,7 @@ struct Claim {
 }
 
 pub(super) async fn claim(mut incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    incoming.rate(Class::Queue)?;
-    let body: Claim = incoming.document()?;
+    let body: Claim = incoming.document().await?;
     let agent = key_of(&incoming, Action::Claim).await?;
     let until = Instant::now() + wait(&incoming, body.wait_seconds);
     // The claim is one call with one entry and one nonce, taken when it ends; waiting asks a cheap question and holds
@@ -183,7 +181,7 @@ struct Beat {
 }
 
 pub(super) async fn heartbeat(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
-    let body: Beat = incoming.document()?;
+    let body: Beat = incoming.document().await?;
     hold(incoming, &path, "heartbeat", body.epoch, HoldCommand::Heartbeat).await
 }
 
@@ -196,7 +194,7 @@ struct HowFar {
 }
 
 pub(super) async fn progress(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
-    let body: HowFar = incoming.document()?;
+    let body: HowFar = incoming.document().await?;
     if body.percent > 100 {
         return Err(incoming.fail(Refusal::new(Code::InvalidParameter, "percent must be 0 to 100.")));
     }
@@ -212,7 +210,7 @@ struct Complete {
 }
 
 pub(super) async fn complete(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
-    let body: Complete = incoming.document()?;
+    let body: Complete = incoming.document().await?;
     hold(incoming, &path, "complete", body.epoch, HoldCommand::Complete(body.result)).await
 }
 
@@ -225,12 +223,12 @@ struct Because {
 }
 
 pub(super) async fn fail(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
-    let body: Because = incoming.document()?;
+    let body: Because = incoming.document().await?;
     hold(incoming, &path, "fail", body.epoch, HoldCommand::Fail { reason: line(&body.reason, 2_000) }).await
 }
 
 pub(super) async fn release(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
-    let body: Because = incoming.document()?;
+    let body: Because = incoming.document().await?;
     hold(incoming, &path, "release", body.epoch, HoldCommand::Release { reason: line(&body.reason, 2_000) }).await
 }
 
@@ -246,7 +244,6 @@ async fn hold(
     epoch: i64,
     command: HoldCommand,
 ) -> Result<HttpResponse, ApiError> {
-    incoming.rate(Class::Queue)?;
     let id: RequestId = path.parse().map_err(|_| incoming.fail(Refusal::not_found()))?;
     let agent = key_of(&incoming, Action::Hold { request: id, verb }).await?;
     let held = incoming.state.store.held_request(&agent, id).await.map_err(|error| incoming.fail(error.into()))?;
@@ -343,7 +340,7 @@ struct Cancel {
 
 pub(super) async fn cancel(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
     let id: RequestId = path.parse().map_err(|_| incoming.fail(Refusal::not_found()))?;
-    let body: Cancel = incoming.document()?;
+    let body: Cancel = incoming.document().await?;
     let incoming = at_app(incoming, Some(body.app))?;
     let reason = match line(&body.reason, 2_000) {
         reason if reason.is_empty() => "canceled".to_owned(),

@@ -7,7 +7,7 @@ use actix_web::cookie::Cookie;
 use chrono::Duration;
 use inn_grants::{opaque, password};
 use inn_ports::{NewSession, StoreResult, UserSecret};
-use inn_protocol::call::Action;
+use inn_protocol::call::{Action, Papers};
 use inn_protocol::caller::Caller;
 use inn_protocol::people::{Session, Tenant};
 use inn_protocol::{Code, Refusal, SessionId, TenantId, UserId};
@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 use crate::app::session_cookie;
 use crate::error::ApiError;
 use crate::incoming::{Incoming, SESSION_PREFIX};
-use crate::rates::Class;
 use crate::respond;
 use crate::state::HttpState;
 
@@ -29,8 +28,10 @@ struct SignIn {
     tenant: Option<String>,
 }
 
-pub(super) async fn sign_in(incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    let body: SignIn = incoming.document()?;
+pub(super) async fn sign_in(mut incoming: Incoming) -> Result<HttpResponse, ApiError> {
+    // An old session must not stand in the way of a new one.
+    incoming.papers = Papers::None;
+    let body: SignIn = incoming.document().await?;
     let (session, token) = open_session(&incoming, &body.email, body.password, body.tenant.as_deref()).await?;
     let secure = incoming.state.config.platform_url.scheme() == "https";
     let mut response = respond::ok(incoming.id, &json!({"token": token, "session": session}));
@@ -45,7 +46,7 @@ pub async fn open_session(
     password: String,
     tenant: Option<&str>,
 ) -> Result<(Session, String), ApiError> {
-    incoming.rate(Class::Auth)?;
+    incoming.rate_auth(email)?;
     let fail = |refusal| incoming.fail(refusal);
     let secret = incoming.state.store.user_secret(email).await.map_err(|error| fail(error.into()))?;
     // An unknown address costs as much time as a wrong password, so that it cannot be told apart.
@@ -132,7 +133,7 @@ struct Switch {
 }
 
 pub(super) async fn switch(incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    let body: Switch = incoming.document()?;
+    let body: Switch = incoming.document().await?;
     let session: Session = incoming
         .perform(Action::OwnSession { verb: "switch" }, body, |store, admitted, body| async move {
             let person = person(&admitted.caller)?.clone();
@@ -183,8 +184,8 @@ struct Confirm {
 }
 
 pub(super) async fn confirm(incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    incoming.rate(Class::Auth)?;
-    let body: Confirm = incoming.document()?;
+    incoming.rate_auth("")?;
+    let body: Confirm = incoming.document().await?;
     let state = incoming.state.clone();
     let password = Arc::new(body.password);
     let checked = incoming.checked_person("confirm", &password).await?;
@@ -207,8 +208,8 @@ struct NewPassword {
 }
 
 pub(super) async fn password(incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    incoming.rate(Class::Auth)?;
-    let body: NewPassword = incoming.document()?;
+    incoming.rate_auth("")?;
+    let body: NewPassword = incoming.document().await?;
     let checked = incoming.checked_person("password", &body.old).await?;
     let hash = hash(&incoming.state, &body.new).await.map_err(|refusal| incoming.fail(refusal))?;
     incoming
@@ -229,7 +230,7 @@ struct Handoff {
 }
 
 pub(super) async fn handoff(incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    let body: Handoff = incoming.document()?;
+    let body: Handoff = incoming.document().await?;
     let url = hand_over(&incoming, &body.app).await?;
     Ok(respond::ok(incoming.id, &json!({"url": url})))
 }

@@ -34,7 +34,7 @@ struct Create {
 }
 
 pub(super) async fn create(incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    let body: Create = incoming.document()?;
+    let body: Create = incoming.document().await?;
     let fail = |refusal| incoming.fail(refusal);
     if !is_slug(&body.slug) {
         return Err(fail(Refusal::new(

@@ -7,7 +7,6 @@ use actix_web::HttpResponse;
 use chrono::{DateTime, Duration, Utc};
 use inn_grants::token::{TokenClaims, mint};
 use inn_protocol::call::Action;
-use inn_protocol::caller::Caller;
 use inn_protocol::scope::Scope;
 use inn_protocol::{Code, Digest, GrantId, Refusal};
 use serde::Deserialize;
@@ -16,7 +15,6 @@ use serde_json::json;
 use super::views;
 use crate::error::ApiError;
 use crate::incoming::Incoming;
-use crate::rates::Class;
 use crate::respond;
 
 #[derive(Deserialize)]
@@ -35,8 +33,7 @@ struct Taken {
 }
 
 pub(super) async fn take(mut incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    incoming.rate(Class::Queue)?;
-    let body: Take = incoming.document()?;
+    let body: Take = incoming.document().await?;
     let about = incoming.state.store.grant(body.grant).await.map_err(|error| incoming.fail(error.into()))?;
     incoming.about = about.map(|grant| grant.tenant);
     let fail = |refusal| incoming.fail(refusal);
@@ -52,7 +49,7 @@ pub(super) async fn take(mut incoming: Incoming) -> Result<HttpResponse, ApiErro
         .perform(Action::TakeToken { grant: id }, wanted, move |store, admitted, wanted| {
             let root = Arc::clone(&root);
             async move {
-                let Caller::Key(agent) = &admitted.caller else { return Err(Refusal::internal().into()) };
+                let agent = admitted.caller.agent().ok_or_else(Refusal::internal)?;
                 // Somebody else's grant does not exist for this key.
                 let grant = store.grant(id).await?.filter(|grant| grant.agent == *agent).ok_or_else(|| {
                     Refusal::new(

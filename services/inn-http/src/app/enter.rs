@@ -10,13 +10,12 @@ use serde_json::Value;
 
 use crate::error::ApiError;
 use crate::incoming::{COOKIE, HOST_COOKIE, Incoming, SESSION_PREFIX};
-use crate::rates::Class;
 
 pub(super) async fn enter(mut incoming: Incoming) -> Result<HttpResponse, ApiError> {
     // A browser still shows the cookie of a session that has ended: coming in anew does not depend on it.
     incoming.papers = Papers::None;
     let fail = |refusal| incoming.fail(refusal);
-    incoming.rate(Class::Auth)?;
+    incoming.rate_auth("")?;
     let code = incoming.param("code").unwrap_or_default();
     let digest = opaque::opaque_digest(code);
     let (token, token_digest) = opaque::opaque_token(rand::random(), SESSION_PREFIX.trim_end_matches('_'));

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use crate::error::ApiError;
 use crate::incoming::Incoming;
-use crate::rates::Class;
 use crate::respond;
 
 pub(super) async fn identity(incoming: Incoming) -> Result<HttpResponse, ApiError> {
@@ -53,7 +52,6 @@ async fn tell(
     incoming: &Incoming,
     view: impl Fn(&inn_protocol::app::AppSnapshot, chrono::DateTime<chrono::Utc>) -> Value,
 ) -> Result<HttpResponse, ApiError> {
-    incoming.rate(Class::Data)?;
     let now = incoming.state.gateway.clock().now();
     let view = &view;
     let call = incoming.call(Action::DescribeApp, Value::Null);

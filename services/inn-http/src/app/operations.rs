@@ -15,13 +15,11 @@ use serde_json::{Map, Value};
 use super::records;
 use crate::error::ApiError;
 use crate::incoming::Incoming;
-use crate::rates::Class;
 use crate::respond;
 
 /// Whatever no other route of the app answers: an operation by name or path, or nothing.
 pub(super) async fn by_path(request: HttpRequest, incoming: Incoming) -> Result<HttpResponse, ApiError> {
     let fail = |refusal| incoming.fail(refusal);
-    incoming.rate(Class::Operations)?;
     let slug = incoming.slug()?;
     let path = match &incoming.place {
         Place::App { own_origin: false, .. } => {
@@ -33,9 +31,9 @@ pub(super) async fn by_path(request: HttpRequest, incoming: Incoming) -> Result<
     let app = app.ok_or_else(|| fail(Refusal::new(Code::UnknownApp, "There is no app of that name here.")))?;
     let method = request.method().as_str();
     let Some(operation) = find(&app, method, path) else {
-        return Err(fail(missing(&app, method, path)));
+        return Err(incoming.unreadable(missing(&app, method, path)).await);
     };
-    let params = params(&incoming, method)?;
+    let params = params(&incoming, method).await?;
     run(&incoming, &operation.name, params).await
 }
 
@@ -65,7 +63,7 @@ fn missing(app: &AppSnapshot, method: &str, path: &str) -> Refusal {
 }
 
 /// Params travel as the JSON body, or as the query of a GET or DELETE.
-fn params(incoming: &Incoming, method: &str) -> Result<Map<String, Value>, ApiError> {
+async fn params(incoming: &Incoming, method: &str) -> Result<Map<String, Value>, ApiError> {
     if matches!(method, "GET" | "DELETE") {
         return Ok(incoming
             .query
@@ -74,7 +72,7 @@ fn params(incoming: &Incoming, method: &str) -> Result<Map<String, Value>, ApiEr
             .map(|(key, value)| (key.clone(), Value::String(value.clone())))
             .collect());
     }
-    match incoming.json()? {
+    match incoming.json().await? {
         Value::Object(params) => Ok(params),
         _ => Err(incoming
             .fail(Refusal::new(Code::InvalidBody, "The body must be a JSON object with the operation's params."))),

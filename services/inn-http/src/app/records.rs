@@ -22,7 +22,6 @@ use serde_json::{Map, Value, json};
 
 use crate::error::ApiError;
 use crate::incoming::Incoming;
-use crate::rates::Class;
 use crate::respond;
 
 /// Header that points at the receipt of a write.
@@ -43,8 +42,7 @@ pub(super) struct Record {
 /// `GET /api/collections/{entity}/records`
 pub(super) async fn list(incoming: Incoming, path: Path<Entity>) -> Result<HttpResponse, ApiError> {
     let fail = |refusal| incoming.fail(refusal);
-    incoming.rate(Class::Data)?;
-    let params = ListParams::from_pairs(&incoming.query).map_err(fail)?;
+    let params = params(&incoming).await?;
     let call = incoming.call(Action::ListRecords { entity: path.entity.clone() }, Value::Null);
     let (store, params, entity) = (&*incoming.state.store, &params, path.entity.as_str());
     let read = incoming
@@ -58,8 +56,7 @@ pub(super) async fn list(incoming: Incoming, path: Path<Entity>) -> Result<HttpR
 /// `GET /api/collections/{entity}/records/{id}`
 pub(super) async fn view(incoming: Incoming, path: Path<Record>) -> Result<HttpResponse, ApiError> {
     let fail = |refusal| incoming.fail(refusal);
-    incoming.rate(Class::Data)?;
-    let params = ListParams::from_pairs(&incoming.query).map_err(fail)?;
+    let params = params(&incoming).await?;
     let action = Action::ViewRecord { entity: path.entity.clone(), id: path.id.clone() };
     let (store, params, path) = (&*incoming.state.store, &params, &*path);
     let read = incoming.state.gateway.read(incoming.call(action, Value::Null), |admitted| async move {
@@ -96,6 +93,13 @@ pub(super) async fn delete(incoming: Incoming, path: Path<Record>) -> Result<Htt
     write(&incoming, action, Verb::Delete, &path.entity, Some(&path.id)).await
 }
 
+async fn params(incoming: &Incoming) -> Result<ListParams, ApiError> {
+    match ListParams::from_pairs(&incoming.query) {
+        Ok(params) => Ok(params),
+        Err(refusal) => Err(incoming.unreadable(refusal).await),
+    }
+}
+
 async fn write(
     incoming: &Incoming,
     action: Action,
@@ -104,9 +108,8 @@ async fn write(
     id: Option<&str>,
 ) -> Result<HttpResponse, ApiError> {
     let fail = |refusal| incoming.fail(refusal);
-    incoming.rate(Class::Data)?;
-    let params = ListParams::from_pairs(&incoming.query).map_err(fail)?;
-    let body = if verb == Verb::Delete { Value::Null } else { incoming.json()? };
+    let params = params(incoming).await?;
+    let body = if verb == Verb::Delete { Value::Null } else { incoming.json().await? };
     let call = incoming.call(action, Value::Null);
     let prepare = |admitted: &Admitted| {
         let app = admitted.app()?;
@@ -146,6 +149,13 @@ pub(super) async fn answer(
     let receipt = incoming.state.config.platform(&format!("/v1/receipts/{}", committed.receipt.id));
     let mut response = if verb == Verb::Delete {
         respond::no_content(incoming.id)
+    } else if !reads(admitted, entity) {
+        // Who may only write learns that it was written, not what else is there.
+        let id = committed.receipt.record.clone();
+        let collection = collection(admitted.app().map_err(|refusal| incoming.fail(refusal))?, entity);
+        let (name, key) =
+            collection.map_or_else(|_| (String::new(), String::new()), |c| (c.name.clone(), c.id.clone()));
+        respond::ok(incoming.id, &json!({"collectionId": key, "collectionName": name, "id": id}))
     } else {
         let app = admitted.app().map_err(|refusal| incoming.fail(refusal))?;
         let collection = collection(app, entity).map_err(|refusal| incoming.fail(refusal))?;
@@ -160,6 +170,12 @@ pub(super) async fn answer(
         response.headers_mut().insert(name, value);
     }
     Ok(response)
+}
+
+/// May the caller look at the entity's records at all? People who write may; an agent needs the scope.
+fn reads(admitted: &Admitted, entity: &str) -> bool {
+    admitted.also(&Action::ViewRecord { entity: entity.to_owned(), id: String::new() }).is_ok()
+        || !matches!(admitted.caller, inn_protocol::caller::Caller::Agent(_))
 }
 
 /// One page of an entity: rule ∧ fixed filter ∧ the caller's filter, sorted, dressed.

@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 
 use crate::error::ApiError;
 use crate::incoming::Incoming;
-use crate::rates::Class;
 use crate::respond;
 
 /// Open requests of one app, unless its manifest asks for fewer.
@@ -34,8 +33,7 @@ struct Ask {
 /// `POST /api/_a2app/tasks`
 pub(super) async fn ask(incoming: Incoming) -> Result<HttpResponse, ApiError> {
     let fail = |refusal| incoming.fail(refusal);
-    incoming.rate(Class::Data)?;
-    let ask: Ask = incoming.document()?;
+    let ask: Ask = incoming.document().await?;
     let call = incoming.call(Action::Ask { capability: ask.capability.clone() }, Value::Null);
     let (store, bus) = (Arc::clone(&incoming.state.store), Arc::clone(&incoming.state.bus));
     let id = RequestId::new();
@@ -69,7 +67,6 @@ pub(super) async fn ask(incoming: Incoming) -> Result<HttpResponse, ApiError> {
 /// `GET /api/_a2app/tasks[?status=]`
 pub(super) async fn list(incoming: Incoming) -> Result<HttpResponse, ApiError> {
     let fail = |refusal| incoming.fail(refusal);
-    incoming.rate(Class::Data)?;
     let state = match incoming.param("status") {
         None | Some("") => None,
         Some(text) => Some(RequestState::parse(text).ok_or_else(|| {
@@ -93,7 +90,6 @@ pub(super) async fn list(incoming: Incoming) -> Result<HttpResponse, ApiError> {
 /// `GET /api/_a2app/tasks/{id}`
 pub(super) async fn view(incoming: Incoming, path: Path<Ids>) -> Result<HttpResponse, ApiError> {
     let fail = |refusal| incoming.fail(refusal);
-    incoming.rate(Class::Data)?;
     let id = parse(&path).map_err(fail)?;
     let store = &incoming.state.store;
     let call = incoming.call(Action::ViewRequest { request: id }, Value::Null);
@@ -109,7 +105,6 @@ pub(super) async fn view(incoming: Incoming, path: Path<Ids>) -> Result<HttpResp
 /// `POST /api/_a2app/tasks/{id}/cancel`
 pub(super) async fn cancel(incoming: Incoming, path: Path<Ids>) -> Result<HttpResponse, ApiError> {
     let fail = |refusal| incoming.fail(refusal);
-    incoming.rate(Class::Data)?;
     let id = parse(&path).map_err(fail)?;
     let store = Arc::clone(&incoming.state.store);
     let call = incoming.call(Action::CancelRequest { request: id }, Value::Null);

@@ -25,6 +25,8 @@ use crate::vitals::PlatformVitals;
 
 /// Passwords hashed and bundles unpacked at one time: each takes a core for a while.
 const BLOCKING: usize = 4;
+/// Bundles in memory at one time: each may have 64 MiB, twice while it is opened.
+const LARGE_BODIES: usize = 2;
 /// The last entries are sealed within this time when the platform stops; otherwise the next start seals them.
 const LAST_SEAL: Duration = Duration::from_secs(3);
 
@@ -97,17 +99,19 @@ fn state(settings: &Settings, parts: &Parts, io: &Runtime, vitals: &Arc<Platform
     let blobs: Arc<dyn Blobs> = Arc::new(parts.store.clone());
     let clock: Arc<dyn Clock> = Arc::new(parts.clock.clone());
     let limits = &settings.limits;
+    let config = parts.addresses.http_config(settings);
+    let rates = Arc::new(Rates::new(config.rates));
     let gateway = GatewayConfig {
+        rates: Arc::<Rates>::clone(&rates),
         limits: AdmissionLimits { node: limits.node, tenant: limits.tenant, app: limits.app },
         loopback: parts.addresses.loopback,
         app_threads: limits.app_threads,
     };
     let public = parts.root.public().clone();
-    let config = parts.addresses.http_config(settings);
     let shown: Arc<dyn Vitals> = vitals.clone();
     HttpState {
         gateway: Gateway::new(&gateway, core, clock, io.handle().clone(), public),
-        rates: Rates::new(config.rates),
+        rates,
         store,
         blobs,
         bus: Arc::clone(&parts.bus),
@@ -115,6 +119,7 @@ fn state(settings: &Settings, parts: &Parts, io: &Runtime, vitals: &Arc<Platform
         config,
         vitals: shown,
         blocking: tokio::sync::Semaphore::new(BLOCKING),
+        large_bodies: Arc::new(tokio::sync::Semaphore::new(LARGE_BODIES)),
         io: io.handle().clone(),
     }
 }

@@ -136,7 +136,7 @@ async fn link(context: &Context, agent: Option<&str>) -> CliResult<()> {
             }
             // An app that refuses is part of the answer; a platform that is away is not.
             Err(error @ CliError::Client(_)) if error.exit() != 1 => return Err(error),
-            Err(error) => json!({"app": app, "grant": null, "capabilities": [], "why": error.text()}),
+            Err(error) => json!({"app": app, "grant": null, "capabilities": [], "why": error.text().lines().next()}),
         });
     }
     context.keep_tokens(&file, &agent);

@@ -315,10 +315,13 @@ async fn explain(context: &Context, args: &Explain) -> CliResult<()> {
 }
 
 fn show(grant: &Value) -> String {
+    let status = match text(grant, "/status") {
+        status if status.is_empty() => String::new(),
+        status => format!(", {status}"),
+    };
     let mut lines = vec![format!(
-        "{} {}: the agent that calls itself \"{}\" on {}",
+        "{}{status}: the agent that calls itself \"{}\" on {}",
         text(grant, "/id"),
-        text(grant, "/status"),
         Out::one_line(&text(grant, "/agentName")),
         text(grant, "/appSlug"),
     )];

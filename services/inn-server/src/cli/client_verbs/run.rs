@@ -58,6 +58,10 @@ pub(crate) async fn run(args: Run) -> CliResult<()> {
     if let Some(receipt) = &receipt {
         context.out.say(format!("Receipt: {receipt}"));
     }
+    if document.get("items").is_some_and(|list| items(list).is_empty()) && !context.out.is_json() {
+        context.out.say("No records.");
+        return Ok(());
+    }
     context.out.answer(&document, |document| match document.get("items") {
         Some(_) => items(document).iter().map(Value::to_string).collect::<Vec<_>>().join("\n"),
         None => serde_json::to_string_pretty(document).unwrap_or_default(),

@@ -22,13 +22,11 @@ use super::super::profile::CONFIG_DIR;
 use program::Program;
 use task::{Ending, Task};
 
-/// Seconds one claim waits at the platform for something to come.
-const WAIT_SECONDS: u32 = 20;
+/// Seconds one claim waits at the platform for something to come. Also the longest an idle worker takes to stop: a claim
+/// on its way must be waited for, since the platform may still give it something.
+const WAIT_SECONDS: u32 = 10;
 /// Longest pause between attempts while the platform is away.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// How long a claim on its way is waited for when the worker stops: what it brings is given back.
-const LAST_CLAIM: Duration = Duration::from_secs(3);
-
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:
   inn agent work --agent bot --app kanban --capability summarise-board -- ./agent.sh
@@ -41,8 +39,9 @@ The program is run once for each request:
   environment      INN_BIN, INN_URL, INN_APP_URL, INN_AGENT, INN_CONFIG_DIR: `\"$INN_BIN\" agent curl \"$INN_APP_URL/api/…\"`
 
 The lease is kept while it runs. When the claim is lost (the grant was revoked, the lease ran out) the program is
-stopped. SIGTERM or Ctrl-C stops claiming and lets running programs finish for --grace seconds; what is not done by
-then, or at a second signal, goes back to the queue.")]
+stopped. SIGTERM or Ctrl-C stops claiming (what a claim on its way still brings is given back, which may take 10 seconds)
+and lets running programs finish for --grace seconds; what is not done by then, or at a second signal, goes back to the
+queue.")]
 pub(super) struct WorkArgs {
     #[arg(long, env = "INN_AGENT")]
     agent: Option<String>,
@@ -166,7 +165,10 @@ impl Worker<'_> {
                     }
                 }
                 Err(error) => {
-                    let wait = pause.after(&error).ok_or(error)?;
+                    let Some(wait) = pause.after(&error) else { return Err(error.into()) };
+                    if pause.is_first() {
+                        self.context.out.say(format!("Claiming does not work, trying on: {error}"));
+                    }
                     tokio::select! {
                         () = tokio::time::sleep(wait) => {}
                         () = self.draining.cancelled() => return Ok(()),
@@ -201,7 +203,13 @@ impl Worker<'_> {
             claimed = &mut claim => return claimed,
             () = draining.cancelled() => {}
         }
-        if let Ok(Ok(claimed)) = tokio::time::timeout(LAST_CLAIM, claim).await {
+        self.context.out.say("Stopping.");
+        let stop = self.stop.clone();
+        let last = tokio::select! {
+            claimed = claim => claimed,
+            () = stop.cancelled() => return Ok(Vec::new()),
+        };
+        if let Ok(claimed) = last {
             for request in &claimed {
                 let task = Task::new(self.context, &self.agent, &self.program, request.clone(), self.stop.clone());
                 if let Ok(task) = task {
@@ -262,6 +270,11 @@ async fn signals(draining: CancellationToken, stop: CancellationToken, grace: Du
 struct Pause(u32);
 
 impl Pause {
+    /// True after the first failure in a row.
+    fn is_first(&self) -> bool {
+        self.0 == 1
+    }
+
     fn reset(&mut self) {
         self.0 = 0;
     }
