@@ -42,7 +42,7 @@ async fn play(host: TestHost) {
 
     // 1. A bundle is packed and deployed.
     let packed = bundle::pack(kanban::files());
-    let deploy = story.door().call(Method::POST, "/v1/apps?slug=board").body(packed).by(&owner);
+    let deploy = story.door().call(Method::POST, "/v1/apps?slug=board&capabilities=summarise-board").body(packed).by(&owner);
     let deployed = deploy.send().await.expect(201);
     assert!(deployed["receipt"]["sentence"].is_string(), "{deployed}");
     let records = |entity: &str| format!("/apps/board/api/collections/{entity}/records");

@@ -177,7 +177,7 @@ impl TestHost {
     /// Deploys files as a bundle; expects it to be new.
     pub async fn deploy(&self, owner: &Person, slug: &str, files: bundle::Files) -> Value {
         let packed = bundle::pack(files);
-        let call = self.door().call(reqwest::Method::POST, format!("/v1/apps?slug={slug}"));
+        let call = self.door().call(reqwest::Method::POST, format!("/v1/apps?slug={slug}&capabilities=*"));
         call.header("content-type", "application/octet-stream").body(packed).by(owner).send().await.expect(201)
     }
 }

@@ -116,7 +116,7 @@ pub(crate) async fn people_and_app(platform: &str) {
         let member = json!({"email": format!("{role}@acme.example"), "role": role, "password": PASSWORD});
         door.post("/v1/members", &member).by(owner.clone()).send().await.expect(200);
     }
-    let deploy = format!("/v1/apps?slug={}", kanban::SLUG);
+    let deploy = format!("/v1/apps?slug={}&capabilities=*", kanban::SLUG);
     let packed = bundle::pack(kanban::files());
     door.post(deploy, &json!(null)).body(packed).by(owner.clone()).send().await.expect(201);
     // A second tenant with an owner of its own, in which nobody of the first is a member.

@@ -15,6 +15,17 @@ use crate::host;
 /// Blobs written at one time.
 const WRITERS: usize = 8;
 
+/// Which kinds of work the app may ask agents for from now on. Consent is given by name, in the words of the bundle.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum CapabilityConsent {
+    /// What was consented to before stays; a new app has nothing yet.
+    #[default]
+    AsBefore,
+    /// Everything the bundle declares.
+    All,
+    Named(Vec<String>),
+}
+
 /// What the deployer says beside the bundle.
 #[derive(Debug, Clone, Default)]
 pub struct InstallOptions {
@@ -22,8 +33,7 @@ pub struct InstallOptions {
     pub dry_run: bool,
     /// Columns and entities that the new release no longer has may go.
     pub allow_destructive: bool,
-    /// Capabilities consented to; `None` is all that the bundle declares.
-    pub capabilities: Option<Vec<String>>,
+    pub consent: CapabilityConsent,
     /// Largest bundle as sent, in bytes; `None` leaves it to [`Limits::default`].
     pub max_bundle: Option<usize>,
 }
@@ -49,7 +59,12 @@ pub async fn install(
         tracing::error!(%error, "unpacking a bundle died");
         StoreError::Broken
     })??;
-    let consented = consent(&definition, options.capabilities.as_deref())?;
+    let before = match &options.consent {
+        CapabilityConsent::AsBefore => store.app_by_slug(slug).await?.filter(|app| app.tenant == tenant),
+        _ => None,
+    };
+    let before = before.map(|app| app.consented.clone()).unwrap_or_default();
+    let consented = consent(&definition, &options.consent, &before)?;
     let ui_files = ui_files(&bundle, &definition);
     let plan = DeployPlan {
         tenant,
@@ -93,9 +108,13 @@ fn check_slug(slug: &str) -> Result<(), Refusal> {
     Err(Refusal::violations(format!("An app's slug has {expected}: it becomes a host name."), vec![violation]))
 }
 
-fn consent(definition: &AppDefinition, asked: Option<&[String]>) -> Result<Vec<String>, Refusal> {
+fn consent(definition: &AppDefinition, asked: &CapabilityConsent, before: &[String]) -> Result<Vec<String>, Refusal> {
     let declared = || definition.capabilities.iter().map(|capability| capability.name.clone());
-    let Some(asked) = asked else { return Ok(declared().collect()) };
+    let asked = match asked {
+        CapabilityConsent::All => return Ok(declared().collect()),
+        CapabilityConsent::AsBefore => return Ok(declared().filter(|name| before.contains(name)).collect()),
+        CapabilityConsent::Named(names) => names,
+    };
     let unknown = |name: &&String| definition.capability(name).is_none();
     if let Some(name) = asked.iter().find(unknown) {
         let names: Vec<_> = declared().collect();
@@ -168,13 +187,20 @@ mod tests {
     }
 
     #[test]
-    fn consent_is_to_all_capabilities_or_to_the_named_ones() {
+    fn consent_is_as_before_to_all_or_by_name() {
         let (_, definition) = opened();
         let names = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        assert_eq!(consent(&definition, None).unwrap(), names(&["sum-up", "sort"]));
-        assert_eq!(consent(&definition, Some(&names(&["sort"]))).unwrap(), names(&["sort"]));
-        assert!(consent(&definition, Some(&[])).unwrap().is_empty());
-        let refused = consent(&definition, Some(&names(&["sort", "mine-coins"]))).unwrap_err();
+        let only = |list: &[&str]| CapabilityConsent::Named(names(list));
+        assert_eq!(consent(&definition, &CapabilityConsent::All, &[]).unwrap(), names(&["sum-up", "sort"]));
+        assert!(
+            consent(&definition, &CapabilityConsent::AsBefore, &[]).unwrap().is_empty(),
+            "a new app may ask nothing"
+        );
+        let before = names(&["sort", "gone"]);
+        assert_eq!(consent(&definition, &CapabilityConsent::AsBefore, &before).unwrap(), names(&["sort"]));
+        assert_eq!(consent(&definition, &only(&["sort"]), &[]).unwrap(), names(&["sort"]));
+        assert!(consent(&definition, &only(&[]), &before).unwrap().is_empty());
+        let refused = consent(&definition, &only(&["sort", "mine-coins"]), &[]).unwrap_err();
         assert_eq!((refused.code, refused.violations[0].field.as_str()), (Code::InvalidParameter, "capabilities"));
     }
 

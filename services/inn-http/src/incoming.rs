@@ -36,9 +36,13 @@ pub const SESSION_PREFIX: &str = "ses_";
 pub const COOKIE: &str = "inn-session";
 pub const HOST_COOKIE: &str = "__Host-inn-session";
 
-/// A route's own body limit, set with `app_data`.
+/// A route's own body limit for one method, set with `app_data`.
 #[derive(Debug, Clone, Copy)]
-pub struct BodyLimit(pub usize);
+pub struct BodyLimit {
+    pub method: &'static str,
+    /// In bytes.
+    pub most: usize,
+}
 
 /// One HTTP request, read and sorted.
 pub struct Incoming {
@@ -105,9 +109,14 @@ impl Incoming {
         }
     }
 
-    /// Refuses what could not even be made out. Somebody verified has an entry of it; with bad papers those come first.
+    /// Refuses what could not even be made out.
     pub async fn unreadable(&self, refusal: Refusal) -> ApiError {
-        let call = self.call(Action::Unreadable, Value::Null);
+        self.refuse(Action::Unreadable, refusal).await
+    }
+
+    /// Refuses before the call was made. Somebody verified has an entry of it; with bad papers those come first.
+    pub async fn refuse(&self, action: Action, refusal: Refusal) -> ApiError {
+        let call = self.call(action, Value::Null);
         let read = self.state.gateway.read(call, |_| std::future::ready(Err::<(), _>(refusal.clone())));
         self.fail(read.await.err().unwrap_or(refusal))
     }
@@ -260,15 +269,24 @@ async fn fill(incoming: &mut Incoming, request: &HttpRequest, payload: Payload) 
         }
     };
     check_origin(incoming, request, &authority)?;
-    let limit = request.app_data::<BodyLimit>().map_or(state.config.max_body, |limit| limit.0);
-    if limit > state.config.max_body {
-        incoming.large = Some(may_send_large(incoming, request).await?);
+    let own_limit = request.app_data::<BodyLimit>().filter(|limit| limit.method == request.method().as_str());
+    let own_limit = own_limit.map(|limit| limit.most).filter(|most| *most > state.config.max_body);
+    let mut limit = state.config.max_body;
+    if let Some(most) = own_limit {
+        incoming.large = may_send_large(incoming, request).await?;
+        limit = if incoming.large.is_some() { most } else { limit };
     }
     let reading = body(request, payload, limit);
-    incoming.body = tokio::time::timeout(BODY_WITHIN, reading).await.map_err(|_| {
+    let read = tokio::time::timeout(BODY_WITHIN, reading).await.map_err(|_| {
         let seconds = BODY_WITHIN.as_secs();
         Refusal::new(Code::Timeout, format!("The body did not arrive within {seconds} s; nothing was kept."))
-    })??;
+    })?;
+    incoming.body = match read {
+        Err(refusal) if refusal.code == Code::TooLarge && own_limit.is_some() && incoming.large.is_none() => {
+            return Err(Refusal::new(Code::Unauthenticated, "Sign in first: bodies this large are for people."));
+        }
+        read => read?,
+    };
     incoming.query = url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
     incoming.idempotency_key = header(headers, "idempotency-key")?;
     if incoming.idempotency_key.as_ref().is_some_and(|key| key.is_empty() || key.len() > MAX_IDEMPOTENCY_KEY) {
@@ -280,8 +298,9 @@ async fn fill(incoming: &mut Incoming, request: &HttpRequest, payload: Payload) 
     Ok(())
 }
 
-/// Large bodies are for people with a live session, a few at a time: otherwise anybody could fill the memory.
-async fn may_send_large(incoming: &Incoming, request: &HttpRequest) -> Result<OwnedSemaphorePermit, Refusal> {
+/// Large bodies are for people with a live session, a few at a time: otherwise anybody could fill the memory. Everybody
+/// else (`None`) may send as much as anywhere, and is told what is wrong by the one decision.
+async fn may_send_large(incoming: &Incoming, request: &HttpRequest) -> Result<Option<OwnedSemaphorePermit>, Refusal> {
     let token = match bearer(request.headers())? {
         Some(token) => Some(token),
         None => cookie(incoming, request)?,
@@ -291,9 +310,9 @@ async fn may_send_large(incoming: &Incoming, request: &HttpRequest) -> Result<Ow
         None => false,
     };
     if !known {
-        return Err(Refusal::new(Code::Unauthenticated, "Sign in first: this is for people."));
+        return Ok(None);
     }
-    Arc::clone(&incoming.state.large_bodies).try_acquire_owned().map_err(|_| {
+    Arc::clone(&incoming.state.large_bodies).try_acquire_owned().map(Some).map_err(|_| {
         Refusal::new(Code::Overloaded, "Several large uploads are under way; nothing was kept. Send it again.").after(5)
     })
 }

@@ -46,6 +46,6 @@ async fn keys_health_and_help_are_for_everybody() {
     }
     door.get("/help/nothing").send().await.refused(404, "not_found");
     door.get("/v1/nothing").send().await.refused(404, "not_found");
-    let wrong = door.delete("/v1/apps").send().await.refused(405, "method_not_allowed");
+    let wrong = door.delete("/v1/apps").by(&host.owner().await).send().await.refused(405, "method_not_allowed");
     assert!(wrong["message"].as_str().unwrap().contains("POST"), "{wrong}");
 }

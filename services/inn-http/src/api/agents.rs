@@ -27,16 +27,14 @@ pub(super) async fn register(mut incoming: Incoming) -> Result<HttpResponse, Api
     let body: Register = incoming.document().await?;
     let key = PublicKey::parse_base64url(&body.public_key).map_err(|refusal| incoming.fail(refusal))?;
     let name = views::name(&body.name, "name").map_err(|refusal| incoming.fail(refusal))?;
-    match &mut incoming.papers {
-        // The key in the body proves itself: it must have made the signature of this very call.
-        Papers::Signed(papers) => papers.enrolling_key = Some(*key.as_bytes()),
-        _ => {
-            return Err(incoming.fail(Refusal::new(
-                Code::SignatureRequired,
-                "Sign the registration with the key you register (RFC 9421, tag \"innkeeper\"): that proves it is yours.",
-            )));
-        }
-    }
+    let Papers::Signed(papers) = &mut incoming.papers else {
+        return Err(incoming.fail(Refusal::new(
+            Code::SignatureRequired,
+            "Sign the registration with the key you register (RFC 9421, tag \"innkeeper\"): that proves it is yours.",
+        )));
+    };
+    // The key in the body proves itself: it must have made the signature of this very call.
+    papers.enrolling_key = Some(*key.as_bytes());
     let agent = NewAgent { id: key.thumbprint(), public_key: *key.as_bytes(), name };
     let record: AgentRecord = incoming
         .perform(Action::RegisterAgent, agent, |store, admitted, agent| async move {

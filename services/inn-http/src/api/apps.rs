@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use actix_web::web::Path;
-use inn_ports::{InstalledApp, ReleaseInfo, Topic};
+use inn_actors::Admitted;
+use inn_ports::{Deployed, InstalledApp, ReleaseInfo, Store, StoreResult, Topic};
 use inn_protocol::app::AppSnapshot;
 use inn_protocol::call::Action;
 use inn_protocol::caller::Caller;
-use inn_protocol::{Code, Digest, Refusal};
+use inn_protocol::receipt::Receipt;
+use inn_protocol::{AppId, Code, Digest, Refusal};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::session::person;
 use super::views;
-use crate::deploy::{self, InstallOptions};
+use crate::deploy::{self, CapabilityConsent, InstallOptions};
 use crate::error::ApiError;
 use crate::host::is_slug;
 use crate::incoming::Incoming;
@@ -105,9 +107,13 @@ pub(super) async fn deploy(incoming: Incoming) -> Result<HttpResponse, ApiError>
     let options = InstallOptions {
         allow_destructive: flag("allowDestructive"),
         dry_run: flag("dryRun"),
-        capabilities: incoming
-            .param("capabilities")
-            .map(|list| list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()),
+        consent: match incoming.param("capabilities") {
+            None => CapabilityConsent::AsBefore,
+            Some("*") => CapabilityConsent::All,
+            Some(list) => CapabilityConsent::Named(
+                list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+            ),
+        },
         max_bundle: Some(incoming.state.config.max_bundle),
     };
     let dry_run = options.dry_run;
@@ -158,38 +164,52 @@ struct Rollback {
 
 pub(super) async fn rollback(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
     let body: Rollback = incoming.document().await?;
-    let app = own_app(&incoming, &path, Action::ListApps).await?;
-    let bus = incoming.state.bus.clone();
-    let action = Action::ManageApp { slug: app.slug.clone(), verb: "rollback" };
-    let deployed = incoming
-        .perform(action, (Arc::clone(&app), body.release), move |store, admitted, input| {
-            let bus = bus.clone();
-            async move {
-                let (app, release) = &*input;
-                let deployed = store.rollback(&admitted.record, app.id, *release).await?;
-                bus.publish(Topic::Policy(app.tenant)).await;
-                Ok(deployed)
-            }
-        })
-        .await?;
-    incoming.state.gateway.forget_app(app.id);
+    let deployed = manage(&incoming, &path, "rollback", body.release, |store, admitted, app, release| async move {
+        store.rollback(&admitted.record, app, release).await
+    });
+    let deployed: Deployed = deployed.await?;
+    incoming.state.gateway.forget_app(deployed.app);
     Ok(respond::ok(incoming.id, &deployed))
 }
 
 pub(super) async fn remove(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
-    let app = own_app(&incoming, &path, Action::ListApps).await?;
+    let receipt = manage(&incoming, &path, "remove", (), |store, admitted, app, ()| async move {
+        store.remove(&admitted.record, app).await
+    });
+    let receipt: Receipt = receipt.await?;
+    if let Some(app) = receipt.app {
+        incoming.state.gateway.forget_app(app);
+    }
+    Ok(respond::ok(incoming.id, &receipt))
+}
+
+/// One call on an app of the person's own tenant: one decision, one entry, whatever comes of it.
+async fn manage<T, I, F>(
+    incoming: &Incoming,
+    slug: &str,
+    verb: &'static str,
+    input: I,
+    effect: impl Fn(Arc<dyn Store>, Arc<Admitted>, AppId, I) -> F + Clone + Send + Sync + 'static,
+) -> Result<T, ApiError>
+where
+    T: Send + 'static,
+    I: Copy + Send + Sync + 'static,
+    F: Future<Output = StoreResult<T>> + Send + 'static,
+{
+    let fail = |refusal| incoming.fail(refusal);
+    let app = if is_slug(slug) { incoming.state.gateway.app(slug).await.map_err(fail)? } else { None };
+    let target = if is_slug(slug) { slug.to_owned() } else { String::new() };
     let bus = incoming.state.bus.clone();
-    let action = Action::ManageApp { slug: app.slug.clone(), verb: "remove" };
-    let receipt = incoming
-        .perform(action, Arc::clone(&app), move |store, admitted, app| {
-            let bus = bus.clone();
+    incoming
+        .perform(Action::ManageApp { slug: target, verb }, app, move |store, admitted, app| {
+            let (bus, effect) = (bus.clone(), effect.clone());
             async move {
-                let receipt = store.remove(&admitted.record, app.id).await?;
-                bus.publish(Topic::Policy(app.tenant)).await;
-                Ok(receipt)
+                let tenant = person(&admitted.caller)?.tenant;
+                let app = app.as_ref().as_ref().filter(|app| app.tenant == tenant).ok_or_else(no_app)?;
+                let done = effect(store, Arc::clone(&admitted), app.id, input).await?;
+                bus.publish(Topic::Policy(tenant)).await;
+                Ok(done)
             }
         })
-        .await?;
-    incoming.state.gateway.forget_app(app.id);
-    Ok(respond::ok(incoming.id, &receipt))
+        .await
 }

@@ -41,7 +41,7 @@ pub fn routes(config: &mut ServiceConfig) {
         for endpoint in endpoints {
             resource = resource.route((endpoint.route)());
             if let Some(limit) = endpoint.body_limit {
-                resource = resource.app_data(BodyLimit(limit));
+                resource = resource.app_data(BodyLimit { method: endpoint.method, most: limit });
             }
         }
         config.service(resource.default_service(web::to(wrong_method)));

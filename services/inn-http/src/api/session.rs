@@ -260,15 +260,22 @@ impl Incoming {
     /// The password is compared before the call is made, so that a slow hash never runs inside a transaction; whoever
     /// makes the call afterwards must be the same person ([`same_person`]).
     pub(super) async fn checked_person(&self, verb: &'static str, given: &str) -> Result<UserId, ApiError> {
+        match self.password_of(verb, given).await {
+            Ok(user) => Ok(user),
+            Err(refusal) => Err(self.refuse(Action::OwnSession { verb }, refusal).await),
+        }
+    }
+
+    async fn password_of(&self, verb: &'static str, given: &str) -> Result<UserId, Refusal> {
         let call = self.call(Action::OwnSession { verb }, Value::Null);
-        let admitted = self.state.gateway.glance(call).await.map_err(|refusal| self.fail(refusal))?;
-        let user = person(&admitted.caller).map_err(|refusal| self.fail(refusal))?.user;
+        let admitted = self.state.gateway.glance(call).await?;
+        let user = person(&admitted.caller)?.user;
         let secret: StoreResult<Option<UserSecret>> = self.state.store.user_secret_by_id(user).await;
-        let secret = secret.map_err(|error| self.fail(error.into()))?.ok_or_else(|| self.fail(Refusal::internal()))?;
-        if verify(&self.state, given.to_owned(), secret.password).await.map_err(|refusal| self.fail(refusal))? {
+        let secret = secret?.ok_or_else(Refusal::internal)?;
+        if verify(&self.state, given.to_owned(), secret.password).await? {
             return Ok(user);
         }
-        Err(self.fail(Refusal::new(Code::WrongCredentials, "That is not your password.")))
+        Err(Refusal::new(Code::WrongCredentials, "That is not your password."))
     }
 }
 

@@ -161,6 +161,8 @@ fn http(
         .max_connections(http.max_connections)
         .client_request_timeout(http.request_timeout)
         .keep_alive(http.keep_alive)
+        // A client that is gone must not claim work it will never hear of.
+        .h1_allow_half_closed(false)
         .shutdown_timeout(http.shutdown.as_secs())
         .disable_signals()
         .listen(listener)

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use bytes::Bytes;
 use chrono::DateTime;
-use inn_http::deploy::{InstallOptions, install as install_bundle};
+use inn_http::deploy::{CapabilityConsent, InstallOptions, install as install_bundle};
 use inn_ports::Apps as _;
 use inn_protocol::call::Action;
 use inn_protocol::{Code, Digest, Refusal, TenantId};
@@ -54,7 +54,8 @@ pub(crate) async fn install(store: &PgStore, dir: &Path, tenant: TenantId) -> an
         }
         let action = Action::Deploy { slug: app.slug.to_owned() };
         let call = platform_call(&action, tenant, None, Digest::of(&bytes));
-        let options = InstallOptions::default();
+        // Ours, and looked at: their requests are what the demo shows.
+        let options = InstallOptions { consent: CapabilityConsent::All, ..InstallOptions::default() };
         match install_bundle(store, store, &call, tenant, app.slug, Bytes::from(bytes), &options)
             .await
             .map_err(Refusal::from)

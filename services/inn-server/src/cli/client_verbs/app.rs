@@ -75,7 +75,7 @@ pub(crate) async fn deploy(args: Deploy) -> CliResult<()> {
     let person = context.person()?;
     let (bytes, opened) = bundle::open(&args.path)?;
     // What is wrong with the bundle itself is said here, before a byte is sent.
-    inn_bundle::load(&opened, chrono::Utc::now())?;
+    let definition = inn_bundle::load(&opened, chrono::Utc::now())?;
     let slug = args.slug.unwrap_or_else(|| slug_of(&opened.manifest.id));
     let capabilities = args.capabilities.join(",");
     let mut options = vec![("slug", slug.as_str())];
@@ -106,6 +106,12 @@ pub(crate) async fn deploy(args: Deploy) -> CliResult<()> {
         lines.push(format!("API: {}", context.client.app_url(&slug)));
         lines.join("\n")
     };
+    if capabilities.is_empty() && !definition.capabilities.is_empty() {
+        context.out.say("This app can ask agents for work once you consent, by deploying with --capability NAME or --capability '*':");
+        for capability in &definition.capabilities {
+            context.out.say(format!("  {}: {}", capability.name, capability.sentence));
+        }
+    }
     context.out.answer(&answer, done);
     Ok(())
 }
