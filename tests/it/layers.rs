@@ -199,13 +199,12 @@ fn planted(name: &str, change: impl FnOnce(&mut Member)) -> Vec<String> {
         })
         .collect();
     assert!(broken(&members).is_empty(), "the table contradicts itself");
-    match members.iter_mut().find(|member| member.name == name) {
-        Some(member) => change(member),
-        None => {
-            let mut member = Member { name: name.to_owned(), ..Member::default() };
-            change(&mut member);
-            members.push(member);
-        }
+    if let Some(member) = members.iter_mut().find(|member| member.name == name) {
+        change(member);
+    } else {
+        let mut member = Member { name: name.to_owned(), ..Member::default() };
+        change(&mut member);
+        members.push(member);
     }
     broken(&members)
 }

@@ -42,7 +42,8 @@ async fn play(host: TestHost) {
 
     // 1. A bundle is packed and deployed.
     let packed = bundle::pack(kanban::files());
-    let deploy = story.door().call(Method::POST, "/v1/apps?slug=board&capabilities=summarise-board").body(packed).by(&owner);
+    let deploy =
+        story.door().call(Method::POST, "/v1/apps?slug=board&capabilities=summarise-board").body(packed).by(&owner);
     let deployed = deploy.send().await.expect(201);
     assert!(deployed["receipt"]["sentence"].is_string(), "{deployed}");
     let records = |entity: &str| format!("/apps/board/api/collections/{entity}/records");
@@ -123,13 +124,13 @@ async fn play(host: TestHost) {
         let write = story.call(Method::POST, &records("boards"), &json!({"name": "x"}), &agent).send().await;
         write.refused(401, "token_revoked");
         let late = json!({"epoch": held["epoch"], "result": {"summary": "late"}});
-        let hold = format!("/v1/requests/{}/complete", kanban::id(&held));
-        let hold = story.call(Method::POST, &hold, &late, agent.key_papers()).send().await;
-        hold.refused(409, "claim_lost");
+        let target = format!("/v1/requests/{}/complete", kanban::id(&held));
+        let answer = story.call(Method::POST, &target, &late, agent.key_papers()).send().await;
+        answer.refused(409, "claim_lost");
         let token =
             story.call(Method::POST, "/v1/token", &json!({"grant": agent.grant}), agent.key_papers()).send().await;
         token.refused(401, "token_revoked");
-        refused.extend([hold.call_id().to_owned(), token.call_id().to_owned()]);
+        refused.extend([answer.call_id().to_owned(), token.call_id().to_owned()]);
     }
     let sql = story.host.sql().await;
     for call in refused {

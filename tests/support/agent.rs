@@ -71,7 +71,7 @@ impl AgentClient {
         });
         let grant =
             self.door.post(format!("/v1/grant-requests/{id}/approve"), &yes).by(person).send().await.expect(201);
-        self.grant = grant["id"].as_str().expect("an id").to_owned();
+        grant["id"].as_str().expect("an id").clone_into(&mut self.grant);
         self.token = self.new_token().await;
     }
 

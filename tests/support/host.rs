@@ -185,7 +185,7 @@ impl TestHost {
 /// What every test's platform starts with.
 pub(crate) fn settings(dir: &Path, database: &str) -> Settings {
     let mut settings = Settings::default();
-    settings.data.dir = dir.to_owned();
+    dir.clone_into(&mut settings.data.dir);
     settings.http.listen = ([127, 0, 0, 1], 0).into();
     settings.http.workers = 1;
     settings.http.io_threads = 1;
@@ -213,7 +213,7 @@ fn door_at(socket: String, authority: String, apps_domain: String) -> Door {
         .tls_certs_only([])
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
-        .timeout(Duration::from_secs(60))
+        .timeout(Duration::from_mins(1))
         .build()
         .expect("a client");
     Door { http, socket, authority, apps_domain }

@@ -21,6 +21,7 @@ pub fn body(value: &Value, door: &Door) -> String {
         (r#""[A-Za-z0-9_-]{43}""#, "\"[thumbprint]\""),
         (r#""[A-Za-z0-9_-]{86}""#, "\"[signature]\""),
         (r#""[A-Z2-9]{4}-[A-Z2-9]{4}""#, "\"[code]\""),
+        (r#""(epoch|seq)": \d+"#, "\"$1\": \"[number]\""),
         (r#""(id|record|board|list)": "[a-z0-9]{15}""#, "\"$1\": \"[record]\""),
     ] {
         text = Regex::new(pattern).expect("a pattern").replace_all(&text, word).into_owned();

@@ -5,7 +5,7 @@ use inn_protocol::app::AppSnapshot;
 use inn_protocol::receipt::Receipt;
 use inn_protocol::register::CallRecord;
 use inn_protocol::request::{ClaimOffer, HoldCommand, NewRequest, QueueRequest, RequestState};
-use inn_protocol::{AgentId, AppId, RequestId};
+use inn_protocol::{AgentId, AppId, RequestId, UserId};
 
 use crate::error::StoreResult;
 
@@ -40,7 +40,14 @@ pub trait Requests: Send + Sync {
     async fn request(&self, app: AppId, request: RequestId) -> StoreResult<Option<QueueRequest>>;
     /// The request an agent holds or held, with the app it belongs to.
     async fn held_request(&self, agent: &AgentId, request: RequestId) -> StoreResult<Option<QueueRequest>>;
-    async fn requests(&self, app: AppId, state: Option<RequestState>, limit: u32) -> StoreResult<Vec<QueueRequest>>;
+    /// Newest first: everybody's, or what one person asked for.
+    async fn requests(
+        &self,
+        app: AppId,
+        state: Option<RequestState>,
+        requester: Option<UserId>,
+        limit: u32,
+    ) -> StoreResult<Vec<QueueRequest>>;
     async fn cancel(
         &self,
         call: &CallRecord,

@@ -71,7 +71,8 @@ impl Face {
         let board = self.add("boards", &serde_json::json!({"name": "Measured"})).await?;
         let mut stock = Stock { board, ..Stock::default() };
         for number in 0..cards::LISTS {
-            let list = serde_json::json!({"title": format!("List {number}"), "board": stock.board, "position": number + 1});
+            let list =
+                serde_json::json!({"title": format!("List {number}"), "board": stock.board, "position": number + 1});
             stock.lists.push(self.add("lists", &list).await?);
         }
         for number in 0..cards::LABELS {

@@ -126,7 +126,8 @@ async fn measure(options: &Options, out: &mut dyn Write) -> anyhow::Result<bool>
     writeln!(out, "\nfsync {}, synchronous_commit on:\n\n{}", inn.fsync()?, report::HEAD)?;
     let time = Duration::from_secs_f64(options.seconds);
     let before = callers.session.count().await?;
-    let mut plan = Plan { connections: &options.connections, time, out, made: 0, met: 0, missed: 0, failed: 0 };
+    let mut plan =
+        Plan { connections: &options.connections, time, out, made: 0, created: 0, met: 0, missed: 0, failed: 0 };
     let both = [("signed agent", &callers.signed), ("session", &callers.session)];
     for (case, name) in [(Case::View, "view"), (Case::List, "list")] {
         if options.wants(name) {
@@ -143,7 +144,13 @@ async fn measure(options: &Options, out: &mut dyn Write) -> anyhow::Result<bool>
     let after = callers.session.count().await?;
     writeln!(plan.out)?;
     memory("idle, after the load", inn.processes(), plan.out)?;
-    writeln!(plan.out, "- cards that are really there: {before} before, {after} after")?;
+    let found = usize::try_from(after.saturating_sub(before))?;
+    writeln!(
+        plan.out,
+        "- creates that were answered: {}; cards that are there now and were not before: {found}",
+        plan.created
+    )?;
+    ensure!(plan.failed > 0 || found == plan.created, "what was answered is not what was stored");
     inn.stop()?;
 
     if options.wants("async") {

@@ -22,6 +22,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) out: &'a mut dyn Write,
     /// Cards made so far, on both sides together: no two have one title.
     pub(crate) made: usize,
+    /// Cards that Innkeeper said it made.
+    pub(crate) created: usize,
     pub(crate) met: usize,
     pub(crate) missed: usize,
     pub(crate) failed: usize,
@@ -82,7 +84,7 @@ impl Plan<'_> {
     pub(crate) async fn claims(&mut self, callers: &Callers, board: &str, durable: bool) -> anyhow::Result<()> {
         for &connections in self.connections {
             let mut tally = Tally::default();
-            // Each fill lasts a part of the time; what is over goes first into the next one.
+            // A full queue does not last the whole time, so there are several fills.
             for _ in 0..8 {
                 if tally.elapsed >= self.time || tally.failure.is_some() {
                     break;
@@ -90,7 +92,7 @@ impl Plan<'_> {
                 let claims = Claims::fill(callers, board, MOST_OPEN, connections).await?;
                 let left = self.time.saturating_sub(tally.elapsed);
                 tally.add(slice(callers.key.target, connections, left, claims.clone()).await?);
-                // The next fill needs an empty queue.
+                // The next fill needs an empty queue; this is not measured.
                 drain(callers, claims).await?;
             }
             let case = if durable { "claim + complete" } else { "claim + complete, async commit" };
@@ -114,7 +116,11 @@ impl Plan<'_> {
             .collect();
         self.made += calls.len();
         let supply = Supply::new(subject.face.prepare(&calls)?);
-        slice(subject.face.target, connections, Duration::from_secs_f64(seconds), supply).await
+        let tally = slice(subject.face.target, connections, Duration::from_secs_f64(seconds), supply).await?;
+        if case == Case::Create && subject.caller != POCKETBASE {
+            self.created += tally.done;
+        }
+        Ok(tally)
     }
 
     fn count(&mut self, verdict: Verdict) {

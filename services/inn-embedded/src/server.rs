@@ -188,9 +188,13 @@ impl EmbeddedPostgres {
         }
     }
 
-    /// The last lines of the server's log.
-    pub fn log_tail(&self) -> String {
-        let text = fs::read(self.place.data_dir.join(LOG)).unwrap_or_default();
+    /// Where the server writes what it has to say.
+    pub fn log_path(&self) -> PathBuf {
+        self.place.data_dir.join(LOG)
+    }
+
+    fn log_tail(&self) -> String {
+        let text = fs::read(self.log_path()).unwrap_or_default();
         let start = text.len().saturating_sub(2000);
         String::from_utf8_lossy(text.get(start..).unwrap_or_default()).into_owned()
     }

@@ -42,6 +42,8 @@ pub struct DataSettings {
     pub dir: PathBuf,
     /// Platform keys made elsewhere; without it they are made in the data directory.
     pub keys_dir: Option<PathBuf>,
+    /// Blobs that several nodes share; without it they lie in the data directory.
+    pub blobs_dir: Option<PathBuf>,
 }
 
 impl DataSettings {
@@ -50,8 +52,9 @@ impl DataSettings {
         self.keys_dir.clone().unwrap_or_else(|| self.dir.join("keys"))
     }
 
+    /// Bundles and files of pages, by digest: the one thing on disk that all nodes must share.
     pub fn blobs(&self) -> PathBuf {
-        self.dir.join("blobs")
+        self.blobs_dir.clone().unwrap_or_else(|| self.dir.join("blobs"))
     }
 
     /// One agent token file an app, named by its slug.
@@ -90,6 +93,12 @@ pub struct PeopleSettings {
     pub session_hours: i64,
     /// Lifetime of an agent's token.
     pub token_minutes: i64,
+    /// Who founds an empty platform; `None` is nobody, except for `inn up`.
+    pub owner: Option<String>,
+    /// Read only when a platform is founded.
+    pub owner_password_file: Option<PathBuf>,
+    /// Slug of the tenant that is founded.
+    pub owner_tenant: String,
 }
 
 /// Calls a minute and caller; 0 is no limit.
@@ -153,7 +162,7 @@ impl Default for Settings {
         let rates = inn_http::rates::RateLimits::default();
         let limits = inn_actors::AdmissionLimits::default();
         Self {
-            data: DataSettings { dir: PathBuf::from("./.inn"), keys_dir: None },
+            data: DataSettings { dir: PathBuf::from("./.inn"), keys_dir: None, blobs_dir: None },
             http: ListenSettings {
                 listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8090),
                 public_url: None,
@@ -167,7 +176,13 @@ impl Default for Settings {
                 shutdown: Duration::from_secs(10),
                 io_threads: 2,
             },
-            people: PeopleSettings { session_hours: 12, token_minutes: 15 },
+            people: PeopleSettings {
+                session_hours: 12,
+                token_minutes: 15,
+                owner: None,
+                owner_password_file: None,
+                owner_tenant: "home".to_owned(),
+            },
             rates: RateSettings {
                 auth: rates.auth,
                 data: rates.data,

@@ -14,19 +14,21 @@ mod trace;
 pub(crate) use parts::{open_keys, read_optional};
 
 use std::path::PathBuf;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use parking_lot::Mutex;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::config::Settings;
 use crate::up::UpOptions;
+use crate::up::keeper::{GaveUp, Keeper};
 
-use parts::Parts;
+use parts::{Parts, Watch};
 
 /// What the platform is started for.
 #[derive(Debug, Clone)]
@@ -73,6 +75,7 @@ pub struct Platform {
     welcome: Welcome,
     database_url: String,
     stop: CancellationToken,
+    restarts: Mutex<Receiver<u32>>,
     thread: Option<JoinHandle<anyhow::Result<()>>>,
 }
 
@@ -93,12 +96,14 @@ impl Platform {
     pub fn start_until(settings: Settings, role: Role, stop: CancellationToken) -> anyhow::Result<Self> {
         crate::tls::install();
         let (tell, told) = sync_channel(1);
-        let token = stop.clone();
+        let (restarted, restarts) = channel();
+        let watch = Watch { stop: stop.clone(), restarts: restarted };
         let thread = std::thread::Builder::new()
             .name("inn-platform".to_owned())
-            .spawn(move || run(&settings, &role, &tell, token))?;
+            .spawn(move || run(&settings, &role, &tell, watch))?;
         if let Ok(Started { facts, welcome, database_url }) = told.recv() {
-            return Ok(Self { facts, welcome, database_url, stop, thread: Some(thread) });
+            let restarts = Mutex::new(restarts);
+            return Ok(Self { facts, welcome, database_url, stop, restarts, thread: Some(thread) });
         }
         // The thread ended without a word: its result is why.
         match thread.join() {
@@ -123,6 +128,12 @@ impl Platform {
     /// The database it runs on, for another node beside it. Secret.
     pub fn database_url(&self) -> &str {
         &self.database_url
+    }
+
+    /// Waits until the embedded database had to be started again; answers its new process. `None` when that cannot
+    /// happen any more, because the platform has ended or its database is not its own.
+    pub fn database_restarted(&self) -> Option<u32> {
+        self.restarts.lock().recv().ok()
     }
 
     /// Waits until the platform has ended, because it was told to or by itself.
@@ -154,7 +165,7 @@ impl Drop for Platform {
 /// How long connections may take to close after everything that uses them has ended.
 const CLOSING: Duration = Duration::from_secs(3);
 
-fn run(settings: &Settings, role: &Role, tell: &SyncSender<Started>, stop: CancellationToken) -> anyhow::Result<()> {
+fn run(settings: &Settings, role: &Role, tell: &SyncSender<Started>, watch: Watch) -> anyhow::Result<()> {
     let io = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(settings.http.io_threads)
         .thread_name("inn-io")
@@ -163,10 +174,17 @@ fn run(settings: &Settings, role: &Role, tell: &SyncSender<Started>, stop: Cance
         .context("the I/O runtime could not be started")?;
     // Dropped last: it must outlive every connection.
     let mut database = None;
-    let served = Parts::assemble(settings, role, &io, &mut database)
+    let stop = watch.stop.clone();
+    let served = Parts::assemble(settings, role, &io, watch, &mut database)
         .and_then(|parts| edge::serve(settings, parts, &io, tell, stop));
     io.shutdown_timeout(CLOSING);
-    let stopped =
-        database.map_or(Ok(()), |database| database.stop().context("the embedded database did not stop cleanly"));
-    served.and(stopped)
+    match (served, database.map_or(Ok(()), Keeper::end)) {
+        // Everything else that failed then failed for want of a database.
+        (_, Err(gone)) if gone.is::<GaveUp>() => Err(gone),
+        (Err(error), Err(stopped)) => {
+            tracing::error!(error = format!("{stopped:#}"), "embedded PostgreSQL");
+            Err(error)
+        }
+        (served, stopped) => served.and(stopped),
+    }
 }

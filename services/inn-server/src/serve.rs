@@ -7,7 +7,8 @@ use crate::{Platform, Role};
 
 #[derive(Debug, clap::Args)]
 pub struct ServeArgs {
-    /// Bring the database up to date first; without it a database that is behind is refused
+    /// Bring the database up to date first, and found an empty platform for --owner; without it a database that is
+    /// behind is refused
     #[arg(long)]
     migrate: bool,
     #[command(flatten)]

@@ -3,6 +3,7 @@
 pub(crate) mod database;
 pub(crate) mod demo;
 pub(crate) mod home;
+pub(crate) mod keeper;
 pub(crate) mod lock;
 mod ready;
 
@@ -10,16 +11,12 @@ use std::fmt;
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::Context as _;
-use inn_grants::password;
-
-use crate::config::{Flags, SettingError, Settings, Sources};
-use crate::{Platform, Role};
+use crate::config::{Flags, PeopleSettings, Settings, Sources};
+use crate::founding::read_password;
+use crate::{Facts, Platform, Role};
 
 /// The owner of a new platform, when nobody says otherwise.
 const OWNER: &str = "owner@localhost";
-/// A password is a line, not a book.
-const LARGEST_PASSWORD_FILE: u64 = 4096;
 
 /// What `inn up` does beyond serving.
 #[derive(Clone, Default)]
@@ -40,12 +37,6 @@ impl fmt::Debug for UpOptions {
 
 #[derive(Debug, clap::Args)]
 pub struct UpArgs {
-    /// Email of the first owner [default: owner@localhost]
-    #[arg(long, value_name = "EMAIL")]
-    owner: Option<String>,
-    /// File with the first owner's password; without it one is made up and printed once
-    #[arg(long, value_name = "FILE")]
-    password_file: Option<PathBuf>,
     /// Leave the demo apps out
     #[arg(long)]
     no_demo: bool,
@@ -62,7 +53,7 @@ pub fn run(args: &UpArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     if settings.database.url.take().is_some() {
         tracing::debug!("`inn up` runs a database of its own; DATABASE_URL is left alone");
     }
-    let options = options(args)?;
+    let options = options(args, &settings.people)?;
     let telemetry = crate::telemetry::start(&settings)?;
     if let Some(path) = &args.ready_file {
         ready::remove(path)?;
@@ -78,6 +69,11 @@ fn live(args: &UpArgs, settings: &Settings, options: UpOptions, out: &mut dyn Wr
     if let Some(path) = &args.ready_file {
         ready::write(path, platform.facts())?;
     }
+    while let Some(postgres_pid) = platform.database_restarted() {
+        if let Some(path) = &args.ready_file {
+            ready::write(path, &Facts { postgres_pid: Some(postgres_pid), ..platform.facts().clone() })?;
+        }
+    }
     let ended = platform.wait();
     if let Some(path) = &args.ready_file {
         // Nothing answers any more: whoever waits for the file must not find the old one.
@@ -86,25 +82,9 @@ fn live(args: &UpArgs, settings: &Settings, options: UpOptions, out: &mut dyn Wr
     ended
 }
 
-fn options(args: &UpArgs) -> anyhow::Result<UpOptions> {
-    let password = args.password_file.as_ref().map(read_password).transpose()?;
-    Ok(UpOptions { owner: args.owner.clone(), password, demo: !args.no_demo })
-}
-
-fn read_password(path: &PathBuf) -> anyhow::Result<String> {
-    let file = || format!("--password-file {}", path.display());
-    let size = std::fs::metadata(path).with_context(file)?.len();
-    if size > LARGEST_PASSWORD_FILE {
-        return Err(SettingError(format!("{}: has {size} bytes, which is no password", file())).into());
-    }
-    let text = std::fs::read_to_string(path).with_context(file)?;
-    let line = text.strip_suffix('\n').unwrap_or(&text);
-    let line = line.strip_suffix('\r').unwrap_or(line);
-    if line.contains('\n') {
-        return Err(SettingError(format!("{}: must hold the password alone, on one line", file())).into());
-    }
-    password::check_password(line).map_err(|refusal| SettingError(format!("{}: {}", file(), refusal.message)))?;
-    Ok(line.to_owned())
+fn options(args: &UpArgs, people: &PeopleSettings) -> anyhow::Result<UpOptions> {
+    let password = people.owner_password_file.as_deref().map(read_password).transpose()?;
+    Ok(UpOptions { owner: people.owner.clone(), password, demo: !args.no_demo })
 }
 
 /// What a person wants to know; the secrets are told here and nowhere else.
@@ -130,30 +110,6 @@ fn welcome(platform: &Platform, out: &mut dyn Write) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn password_of(text: &str) -> anyhow::Result<String> {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("password");
-        std::fs::write(&path, text).unwrap();
-        read_password(&path)
-    }
-
-    #[test]
-    fn a_password_file_holds_one_line() {
-        for (text, password) in [
-            ("correct horse\n", "correct horse"),
-            ("correct horse", "correct horse"),
-            ("correct horse\r\n", "correct horse"),
-            (" correct horse \n", " correct horse "),
-        ] {
-            assert_eq!(password_of(text).unwrap(), password);
-        }
-        for text in ["short\n", "", "correct horse\nbattery staple\n", &"x".repeat(5000)] {
-            let refused = password_of(text).unwrap_err();
-            assert!(refused.is::<SettingError>() && refused.to_string().contains("--password-file"), "{refused}");
-        }
-        assert!(read_password(&PathBuf::from("/nowhere/password")).is_err());
-    }
 
     #[test]
     fn a_password_is_never_shown() {

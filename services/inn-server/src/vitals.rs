@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use inn_actors::Gateway;
 use inn_http::Vitals;
+use inn_store::{PgStore, PoolStatus};
 use parking_lot::Mutex;
 use prometheus::{
-    Encoder as _, Gauge, GaugeVec, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
+    Encoder as _, Gauge, GaugeVec, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
     TextEncoder,
 };
 
@@ -29,6 +30,9 @@ pub(crate) struct PlatformVitals {
     durations: Histogram,
     loop_failures: IntCounterVec,
     loop_success: GaugeVec,
+    store: OnceLock<PgStore>,
+    pool: IntGaugeVec,
+    pool_waiting: IntGauge,
 }
 
 impl PlatformVitals {
@@ -64,7 +68,13 @@ impl PlatformVitals {
             &["loop"],
         )?;
         registry.register(Box::new(loop_success.clone()))?;
+        let pool = Opts::new("inn_pool_connections", "Open connections to the database, by what they do.");
+        let pool = IntGaugeVec::new(pool, &["state"])?;
+        registry.register(Box::new(pool.clone()))?;
         Ok(Self {
+            store: OnceLock::new(),
+            pool,
+            pool_waiting: gauge("inn_pool_waiting", "Calls that wait for a connection to the database.")?,
             in_flight: gauge("inn_calls_in_flight", "Calls that hold a permit.")?,
             strangers,
             resident: gauge("inn_resident_bytes", "Memory of the process that is in use (RSS).")?,
@@ -83,8 +93,9 @@ impl PlatformVitals {
     }
 
     /// Tells whom to ask; only the first call counts.
-    pub(crate) fn watch(&self, gateway: Gateway) {
+    pub(crate) fn watch(&self, gateway: Gateway, store: PgStore) {
         self.gateway.get_or_init(|| gateway);
+        self.store.get_or_init(|| store);
     }
 
     /// From now on this node is not ready.
@@ -131,6 +142,11 @@ impl PlatformVitals {
         if let Some(gateway) = self.gateway.get() {
             self.in_flight.set(whole(gateway.in_flight()));
             self.strangers.inc_by(gateway.strangers().saturating_sub(self.strangers.get()));
+        }
+        if let Some(PoolStatus { size, available, waiting }) = self.store.get().map(PgStore::pool_status) {
+            self.pool.with_label_values(&["idle"]).set(whole(available));
+            self.pool.with_label_values(&["used"]).set(whole(size.saturating_sub(available)));
+            self.pool_waiting.set(whole(waiting));
         }
         if let Some(resident) = std::fs::read_to_string("/proc/self/status").ok().as_deref().and_then(resident_bytes) {
             self.resident.set(resident);

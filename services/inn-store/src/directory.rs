@@ -16,6 +16,7 @@ use tokio_postgres::types::{Json, ToSql};
 use uuid::Uuid;
 
 use crate::error::broken;
+use crate::requests::answers;
 use crate::{PgStore, columns, register};
 
 /// Apps with an active release, as [`snapshot`] reads them.
@@ -79,12 +80,17 @@ impl Directory for PgStore {
         row.as_ref().map(grant_state).transpose()
     }
 
+    /// Answering requests is writing: an agent may while its person may.
     async fn queue_grants(&self, agent: &AgentId) -> StoreResult<Vec<Arc<GrantState>>> {
         let client = self.client().await?;
         let text = format!(
-            "{GRANT} WHERE agent = $1 AND revoked_at IS NULL
-                AND EXISTS (SELECT FROM unnest(scopes) AS s (scope) WHERE s.scope LIKE 'queue:%')
-             ORDER BY created_at, id LIMIT 1000"
+            "{GRANT} AS g WHERE g.agent = $1 AND g.revoked_at IS NULL
+                AND EXISTS (SELECT FROM unnest(g.scopes) AS s (scope) WHERE s.scope LIKE 'queue:%')
+                AND EXISTS (
+                    SELECT FROM inn.members m JOIN inn.users u ON u.id = m.user_id
+                    WHERE m.tenant = g.tenant AND m.user_id = g.user_id AND {ANSWERS})
+             ORDER BY g.created_at, g.id LIMIT 1000",
+            ANSWERS = answers!()
         );
         let statement = client.prepare_cached(&text).await.map_err(broken("queue grants"))?;
         let rows = client.query(&statement, &[&agent.as_str()]).await.map_err(broken("queue grants"))?;

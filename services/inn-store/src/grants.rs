@@ -3,6 +3,7 @@
 mod agents;
 mod asking;
 mod consent;
+mod linked;
 mod list;
 mod loopback;
 pub(crate) mod revocation;

@@ -40,6 +40,7 @@ pub use clock::DatabaseClock;
 pub use error::SetupError;
 pub use housekeeping::Housekept;
 pub use migrate::{migrate, pending};
+pub use pool::PoolStatus;
 pub use seal::{HeadSigner, UnsignedHead};
 
 /// How to reach the database and how hard to lean on it.

@@ -21,6 +21,7 @@ use inn_protocol::register::CallRecord;
 use inn_protocol::{AppId, Digest, SessionId, TenantId, UserId};
 
 use crate::PgStore;
+pub(crate) use rows::role;
 
 #[async_trait]
 impl People for PgStore {

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{Connect, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use inn_ports::StoreResult;
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, Config, NoTls};
 
-use crate::StoreConfig;
-use crate::error::SetupError;
+use crate::error::{SetupError, broken};
+use crate::{PgStore, StoreConfig};
 
 pub(crate) fn blob_store(dir: &Path) -> Result<Arc<dyn ObjectStore>, SetupError> {
     let broken = |cause: String| SetupError::Blobs { dir: dir.to_owned(), cause };
@@ -62,6 +63,32 @@ pub(crate) fn open(config: &StoreConfig) -> Result<Pool, SetupError> {
         .map_err(|error| SetupError::Unreachable(error.to_string()))
 }
 
+/// How the connections of one store are doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolStatus {
+    /// Open connections, at most the configured number.
+    pub size: usize,
+    /// Of these, the ones nobody uses.
+    pub available: usize,
+    /// Callers that wait for one.
+    pub waiting: usize,
+}
+
+impl PgStore {
+    /// A look at the pool, without waiting. The numbers are of one moment, and may be of two when it is busy.
+    pub fn pool_status(&self) -> PoolStatus {
+        let status = self.inner.pool.status();
+        PoolStatus { size: status.size, available: status.available, waiting: status.waiting }
+    }
+
+    /// What the server calls itself, `15.18 (Debian 15.18-0+deb12u1)` for instance.
+    pub async fn server_version(&self) -> StoreResult<String> {
+        let client = self.client().await?;
+        let row = client.query_one("SHOW server_version", &[]).await.map_err(broken("server version"))?;
+        row.try_get(0).map_err(broken("server version"))
+    }
+}
+
 pub(crate) fn parse(url: &str) -> Result<Config, SetupError> {
     // The parser's message never holds the password; the address itself may.
     Config::from_str(url).map_err(|error| SetupError::InvalidUrl(crate::error::chain(&error)))
@@ -100,4 +127,34 @@ async fn dial(
         }
     });
     Ok((client, task))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testdb::TestDb;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn the_pool_tells_what_is_open_free_and_waited_for() {
+        let (_, db) = TestDb::new().await;
+        let mut config = db.config();
+        config.pool_size = 2;
+        let store = crate::PgStore::connect(config).await.unwrap();
+        let one = store.client().await.unwrap();
+        let two = store.client().await.unwrap();
+        let status = store.pool_status();
+        assert_eq!((status.size, status.available, status.waiting), (2, 0, 0));
+        let waiter = tokio::spawn({
+            let store = store.clone();
+            async move { store.server_version().await }
+        });
+        while store.pool_status().waiting == 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+        assert!(!waiter.is_finished(), "it waits for a connection");
+        drop((one, two));
+        let version = waiter.await.unwrap().unwrap();
+        assert!(version.starts_with(|c: char| c.is_ascii_digit()), "{version}");
+        let status = store.pool_status();
+        assert_eq!((status.size, status.available, status.waiting), (2, 2, 0));
+    }
 }

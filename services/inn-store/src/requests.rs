@@ -19,9 +19,10 @@ use inn_ports::{AskReceipt, Requests, StoreResult};
 use inn_protocol::app::AppSnapshot;
 use inn_protocol::register::CallRecord;
 use inn_protocol::request::{ClaimOffer, HoldCommand, NewRequest, QueueRequest, RequestState};
-use inn_protocol::{AgentId, AppId, RequestId};
+use inn_protocol::{AgentId, AppId, RequestId, UserId};
 
 use crate::PgStore;
+pub(crate) use rows::answers;
 
 #[async_trait]
 impl Requests for PgStore {
@@ -62,8 +63,14 @@ impl Requests for PgStore {
         list::held(self, agent, request).await
     }
 
-    async fn requests(&self, app: AppId, state: Option<RequestState>, limit: u32) -> StoreResult<Vec<QueueRequest>> {
-        list::list(self, app, state, limit).await
+    async fn requests(
+        &self,
+        app: AppId,
+        state: Option<RequestState>,
+        requester: Option<UserId>,
+        limit: u32,
+    ) -> StoreResult<Vec<QueueRequest>> {
+        list::list(self, app, state, requester, limit).await
     }
 
     async fn cancel(

@@ -45,15 +45,21 @@ const BATCH: usize = 5000;
 /// Between two rounds; a sealed head is at most this much older than its entries, plus the time of a round.
 const PAUSE: Duration = Duration::from_millis(250);
 
+/// The chain itself says where it ends: a saved place behind that end must not fork it.
 const LEASE: &str = "
-SELECT txid::text AS txid, call, seq, head FROM inn.seal_state
-WHERE tenant = $1 AND (holder = $2 OR lease_until < clock_timestamp()) FOR UPDATE SKIP LOCKED";
+SELECT s.txid::text AS txid_text, s.call, s.seq, s.head, c.seq AS chain_seq, c.chain AS chain_head
+FROM inn.seal_state s
+LEFT JOIN LATERAL (SELECT seq, chain FROM inn.sealed WHERE tenant = s.tenant ORDER BY seq DESC LIMIT 1) c ON true
+WHERE s.tenant = $1 AND (s.holder = $2 OR s.lease_until < clock_timestamp()) FOR UPDATE OF s SKIP LOCKED";
 
-/// `LIMIT` as text: [`BATCH`].
+/// `LIMIT` as text: [`BATCH`]. Ordered by the transaction id itself: as text, 1000 comes before 999, hence the columns
+/// are named with their table and the text has a name of its own.
 const NEXT: &str = "
-SELECT call, at, txid::text AS txid, digest FROM inn.entries
-WHERE tenant = $1 AND (txid, call) > ($2::text::xid8, $3) AND txid < pg_snapshot_xmin(pg_current_snapshot())
-ORDER BY txid, call LIMIT 5000";
+SELECT e.call, e.at, e.txid::text AS txid_text, e.digest,
+    EXISTS (SELECT FROM inn.sealed s WHERE s.tenant = e.tenant AND s.call = e.call AND s.at = e.at) AS sealed
+FROM inn.entries e
+WHERE e.tenant = $1 AND (e.txid, e.call) > ($2::text::xid8, $3) AND e.txid < pg_snapshot_xmin(pg_current_snapshot())
+ORDER BY e.txid, e.call LIMIT 5000";
 
 const CHAIN: &str = "
 INSERT INTO inn.sealed (tenant, seq, call, at, chain)
@@ -84,26 +90,34 @@ impl PgStore {
     pub async fn seal_once(&self, tenant: TenantId) -> StoreResult<usize> {
         let mut total = 0;
         loop {
-            let sealed = self.seal_batch(tenant).await?;
+            let Round { read, sealed } = self.seal_batch(tenant).await?;
             total += sealed;
-            if sealed < BATCH {
+            if read < BATCH {
                 return Ok(total);
             }
         }
     }
 
-    /// Seals every tenant with something to seal.
+    /// Seals every tenant with something to seal. One that cannot be sealed does not hold up the others: the error is
+    /// answered when all had their turn.
     pub async fn seal_all(&self) -> StoreResult<usize> {
         let waiting = {
             let client = self.client().await?;
             let statement = client.prepare_cached(WAITING).await.map_err(broken("sealer"))?;
             client.query(&statement, &[&self.inner.node]).await.map_err(broken("sealer"))?
         };
-        let mut total = 0;
+        let (mut total, mut failed) = (0, None);
         for row in &waiting {
-            total += self.seal_once(TenantId::from_uuid(read(row, "id")?)).await?;
+            let tenant = TenantId::from_uuid(read(row, "id")?);
+            match self.seal_once(tenant).await {
+                Ok(sealed) => total += sealed,
+                Err(error) => {
+                    tracing::error!(%tenant, ?error, "the register of a tenant could not be sealed");
+                    failed = Some(error);
+                }
+            }
         }
-        Ok(total)
+        failed.map_or(Ok(total), Err)
     }
 
     /// Seals until cancelled, then once more, so that a clean stop leaves nothing unsealed. Runs on every node.
@@ -120,33 +134,32 @@ impl PgStore {
         }
     }
 
-    async fn seal_batch(&self, tenant: TenantId) -> StoreResult<usize> {
+    async fn seal_batch(&self, tenant: TenantId) -> StoreResult<Round> {
         let mut client = self.client().await?;
         client
             .execute("INSERT INTO inn.seal_state (tenant) VALUES ($1) ON CONFLICT DO NOTHING", &[&tenant.uuid()])
             .await
             .map_err(broken("seal state"))?;
         let tx = client.transaction().await.map_err(broken("seal"))?;
-        let Some(position) = self.position(&tx, tenant).await? else { return Ok(0) };
+        let Some(position) = self.position(&tx, tenant).await? else { return Ok(Round::default()) };
         let batch = Batch::read(&tx, tenant, &position, &*self.inner.signer).await?;
-        if batch.calls.is_empty() {
-            return Ok(0);
+        if batch.read == 0 {
+            return Ok(Round::default());
         }
         self.keep(&tx, tenant, &batch).await?;
         tx.commit().await.map_err(committing("seal"))?;
-        Ok(batch.calls.len())
+        Ok(Round { read: batch.read, sealed: batch.calls.len() })
     }
 
     async fn position(&self, tx: &Transaction<'_>, tenant: TenantId) -> StoreResult<Option<Position>> {
         let statement = tx.prepare_cached(LEASE).await.map_err(broken("seal state"))?;
         let row = tx.query_opt(&statement, &[&tenant.uuid(), &self.inner.node]).await.map_err(broken("seal state"))?;
         let position = |row: tokio_postgres::Row| {
-            Ok(Position {
-                txid: read(&row, "txid")?,
-                call: read(&row, "call")?,
-                seq: read(&row, "seq")?,
-                head: digest(read(&row, "head")?)?,
-            })
+            let (seq, head): (i64, &[u8]) = (read(&row, "seq")?, read(&row, "head")?);
+            let chained: Option<i64> = read(&row, "chain_seq")?;
+            let end: Option<&[u8]> = read(&row, "chain_head")?;
+            let (seq, head) = chained.zip(end).filter(|(chained, _)| *chained > seq).unwrap_or((seq, head));
+            Ok(Position { txid: read(&row, "txid_text")?, call: read(&row, "call")?, seq, head: digest(head)? })
         };
         row.map(position).transpose()
     }
@@ -154,23 +167,35 @@ impl PgStore {
     async fn keep(&self, tx: &Transaction<'_>, tenant: TenantId, batch: &Batch) -> StoreResult<()> {
         let tenant_id = tenant.uuid();
         let end = &batch.end;
-        let chain = tx.prepare_cached(CHAIN).await.map_err(broken("chain"))?;
-        tx.execute(&chain, &[&tenant_id, &batch.seqs, &batch.calls, &batch.times, &batch.chains])
-            .await
-            .map_err(broken("chain"))?;
-        let now = tx.query_one("SELECT clock_timestamp()", &[]).await.map_err(broken("head"))?;
-        let at: DateTime<Utc> = now.try_get(0).map_err(broken("head"))?;
-        let (key, signature) = self.inner.signer.sign(&UnsignedHead { tenant, seq: end.seq, head: end.head, at });
-        let head = tx.prepare_cached(HEAD).await.map_err(broken("head"))?;
-        tx.execute(&head, &[&tenant_id, &end.seq, &end.head.0.as_slice(), &at, &key, &signature])
-            .await
-            .map_err(broken("head"))?;
+        // Nothing new when all of it had been sealed already: then only the place moves on.
+        if !batch.calls.is_empty() {
+            let chain = tx.prepare_cached(CHAIN).await.map_err(broken("chain"))?;
+            tx.execute(&chain, &[&tenant_id, &batch.seqs, &batch.calls, &batch.times, &batch.chains])
+                .await
+                .map_err(broken("chain"))?;
+            let now = tx.query_one("SELECT clock_timestamp()", &[]).await.map_err(broken("head"))?;
+            let at: DateTime<Utc> = now.try_get(0).map_err(broken("head"))?;
+            let (key, signature) = self.inner.signer.sign(&UnsignedHead { tenant, seq: end.seq, head: end.head, at });
+            let head = tx.prepare_cached(HEAD).await.map_err(broken("head"))?;
+            tx.execute(&head, &[&tenant_id, &end.seq, &end.head.0.as_slice(), &at, &key, &signature])
+                .await
+                .map_err(broken("head"))?;
+        }
         let state = tx.prepare_cached(STATE).await.map_err(broken("seal state"))?;
         tx.execute(&state, &[&tenant_id, &end.txid, &end.call, &end.seq, &end.head.0.as_slice(), &self.inner.node])
             .await
             .map_err(broken("seal state"))?;
         Ok(())
     }
+}
+
+/// What one batch did.
+#[derive(Default)]
+struct Round {
+    /// Entries looked at.
+    read: usize,
+    /// Those of them that were not sealed yet.
+    sealed: usize,
 }
 
 /// The last sealed entry of a tenant.
@@ -183,6 +208,8 @@ struct Position {
 }
 
 struct Batch {
+    /// Entries looked at; the lists hold those that were not sealed yet.
+    read: usize,
     seqs: Vec<i64>,
     calls: Vec<Uuid>,
     times: Vec<DateTime<Utc>>,
@@ -201,13 +228,17 @@ impl Batch {
         let rows =
             tx.query(&statement, &[&tenant.uuid(), &from.txid, &from.call]).await.map_err(broken("entries to seal"))?;
         let end = Position { txid: from.txid.clone(), call: from.call, seq: from.seq, head: from.head };
-        let mut batch = Self { seqs: Vec::new(), calls: Vec::new(), times: Vec::new(), chains: Vec::new(), end };
+        let mut batch =
+            Self { read: rows.len(), seqs: Vec::new(), calls: Vec::new(), times: Vec::new(), chains: Vec::new(), end };
         for row in &rows {
             let end = &mut batch.end;
+            end.call = read(row, "call")?;
+            end.txid = read(row, "txid_text")?;
+            if read(row, "sealed")? {
+                continue;
+            }
             end.seq += 1;
             end.head = signer.chain(end.head, digest(read(row, "digest")?)?);
-            end.call = read(row, "call")?;
-            end.txid = read(row, "txid")?;
             batch.seqs.push(end.seq);
             batch.calls.push(end.call);
             batch.times.push(read(row, "at")?);

@@ -25,7 +25,7 @@ async fn fifty_at_once_with_one_key_make_one_record() {
                 ids.insert(body["id"].as_str().unwrap_or_else(|| panic!("names the record: {body}")).to_owned());
             }
             (409, Some("in_progress")) | (503, Some("overloaded")) => {
-                assert!(reply.header("retry-after").is_some(), "{body}")
+                assert!(reply.header("retry-after").is_some(), "{body}");
             }
             other => panic!("{other:?}: {body}"),
         }

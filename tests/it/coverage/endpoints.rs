@@ -107,3 +107,19 @@ async fn every_caller_gets_what_the_table_says_and_an_entry() {
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
+
+#[tokio::test]
+async fn what_cannot_be_read_is_in_the_register_too() {
+    let world = World::new().await;
+    let sample = world.sample().await;
+    for (index, papers) in sample.papers.iter().enumerate().skip(1) {
+        let call = world.host.door().call(reqwest::Method::POST, "/v1/token").body("{").by(papers.clone());
+        let reply = call.send().await;
+        reply.refused(400, "invalid_body");
+        let call = reply.call_id().parse::<inn_protocol::CallId>().unwrap().uuid();
+        let query = "SELECT outcome FROM inn.entries WHERE call = $1";
+        let row =
+            world.host.sql().await.query_one(query, &[&call]).await.unwrap_or_else(|_| panic!("no entry for {index}"));
+        assert_eq!(row.get::<_, &str>(0), "refused:invalid_body");
+    }
+}

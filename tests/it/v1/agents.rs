@@ -33,7 +33,7 @@ async fn a_key_registers_only_itself() {
     let door = host.door();
     door.post("/v1/agents", &body).by(mine.key_papers()).send().await.refused(401, "invalid_signature");
     door.post("/v1/agents", &body).send().await.refused(401, "signature_required");
-    door.post("/v1/agents", &body).by(&host.owner().await).send().await.refused(401, "signature_required");
+    door.post("/v1/agents", &body).by(&host.owner().await).send().await.refused(403, "forbidden");
     for key in ["", "AAAA", &"A".repeat(43), &"é".repeat(43)] {
         let body = json!({"publicKey": key, "name": "Broken"});
         let reply = door.post("/v1/agents", &body).by(mine.key_papers()).send().await;

@@ -28,10 +28,9 @@ pub(super) async fn register(mut incoming: Incoming) -> Result<HttpResponse, Api
     let key = PublicKey::parse_base64url(&body.public_key).map_err(|refusal| incoming.fail(refusal))?;
     let name = views::name(&body.name, "name").map_err(|refusal| incoming.fail(refusal))?;
     let Papers::Signed(papers) = &mut incoming.papers else {
-        return Err(incoming.fail(Refusal::new(
-            Code::SignatureRequired,
-            "Sign the registration with the key you register (RFC 9421, tag \"innkeeper\"): that proves it is yours.",
-        )));
+        let message =
+            "Sign the registration with the key you register (RFC 9421, tag \"innkeeper\"): that proves it is yours.";
+        return Err(incoming.refuse(Action::RegisterAgent, Refusal::new(Code::SignatureRequired, message)).await);
     };
     // The key in the body proves itself: it must have made the signature of this very call.
     papers.enrolling_key = Some(*key.as_bytes());

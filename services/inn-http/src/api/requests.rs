@@ -302,9 +302,8 @@ pub(super) async fn list(incoming: Incoming) -> Result<HttpResponse, ApiError> {
     let requests: Vec<QueueRequest> = incoming
         .read(Action::ListRequests, |admitted| async move {
             let person = person(&admitted.caller)?;
-            let requests = store.requests(admitted.app()?.id, state, LIST_LIMIT).await?;
-            let all = person.role >= Role::Editor;
-            Ok(requests.into_iter().filter(|request| all || request.requester == Some(person.user)).collect())
+            let requester = (person.role < Role::Editor).then_some(person.user);
+            Ok(store.requests(admitted.app()?.id, state, requester, LIST_LIMIT).await?)
         })
         .await?;
     Ok(respond::ok(incoming.id, &views::items(requests)))

@@ -6,8 +6,9 @@ use actix_web::HttpResponse;
 use actix_web::web::Path;
 use inn_protocol::call::Action;
 use inn_protocol::caller::Caller;
+use inn_protocol::people::Role;
 use inn_protocol::request::{NewRequest, QueueRequest, RequestState};
-use inn_protocol::{Code, Refusal, RequestId};
+use inn_protocol::{Code, Refusal, RequestId, UserId};
 use inn_rules::requests::check_schema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -80,7 +81,7 @@ pub(super) async fn list(incoming: Incoming) -> Result<HttpResponse, ApiError> {
     let call = incoming.call(Action::ListRequests, Value::Null);
     let read = incoming.state.gateway.read(call, |admitted| async move {
         let app = admitted.app()?;
-        let requests = store.requests(app.id, state, LIST_LIMIT).await?;
+        let requests = store.requests(app.id, state, only_of(&admitted.caller), LIST_LIMIT).await?;
         Ok(requests.into_iter().filter(|request| may_see(&admitted.caller, request)).collect::<Vec<_>>())
     });
     let tasks: Vec<Value> = read.await.map_err(fail)?.iter().map(task).collect();
@@ -140,12 +141,20 @@ fn missing() -> Refusal {
 /// Members who may edit see all of the app's requests; others what they asked for themselves. On a loopback host whoever
 /// sits at the machine sees what was asked there.
 fn may_see(caller: &Caller, request: &QueueRequest) -> bool {
-    use inn_protocol::people::Role;
     match caller {
         Caller::Person(person) => person.role >= Role::Editor || request.requester == Some(person.user),
         Caller::Visitor => true,
         Caller::Agent(agent) => request.requester == Some(agent.user),
         _ => false,
+    }
+}
+
+/// Whose requests to look for: the limit must count those that [`may_see`] lets through.
+fn only_of(caller: &Caller) -> Option<UserId> {
+    match caller {
+        Caller::Person(person) => (person.role < Role::Editor).then_some(person.user),
+        Caller::Agent(agent) => Some(agent.user),
+        _ => None,
     }
 }
 

@@ -28,6 +28,13 @@ enum KeysVerb {
     Rotate { kind: Kind },
 }
 
+impl KeysArgs {
+    #[cfg(test)]
+    pub(super) fn flags(&self) -> &Flags {
+        &self.settings
+    }
+}
+
 pub(super) fn run(args: &KeysArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     let settings = Sources::of_process(&args.settings).settings()?;
     let dir = settings.data.keys();

@@ -104,6 +104,20 @@ mod tests {
     }
 
     #[test]
+    fn settings_stand_before_or_after_a_nouns_verb() {
+        for line in [
+            &["inn", "keys", "ls", "--data", "d"][..],
+            &["inn", "keys", "--data", "d", "ls", "--json"],
+            &["inn", "keys", "rotate", "token", "--data", "d"],
+            &["inn", "keys", "rotate", "--data", "d", "token"],
+        ] {
+            let Verb::Keys(keys) = Cli::try_parse_from(line).unwrap().verb else { panic!("{line:?}") };
+            let given: Vec<_> = keys.flags().values().map(|(setting, text)| (setting.key, text)).collect();
+            assert_eq!(given, [("data.dir", "d")], "{line:?}");
+        }
+    }
+
+    #[test]
     fn a_wrong_flag_is_usage() {
         for line in
             [&["inn", "up", "--listne", "x"][..], &["inn"], &["inn", "nonsense"], &["inn", "keys", "rotate", "door"]]

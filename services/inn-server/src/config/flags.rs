@@ -39,10 +39,13 @@ impl Args for Flags {
             .long(CONFIG)
             .value_name("FILE")
             .help("Settings file (TOML); INN_CONFIG names one too")
-            .help_heading("Settings");
+            .help_heading("Settings")
+            .global(true);
         let one = |setting: &'static Setting| {
             let help = format!("{} [{}]", setting.help.trim_end_matches('.'), setting.env);
-            Arg::new(setting.key).long(setting.flag).value_name(setting.value).help(help).help_heading("Settings")
+            let arg = Arg::new(setting.key).long(setting.flag).value_name(setting.value).help(help);
+            // Before and after the verb of a noun: `inn keys ls --data DIR`.
+            arg.help_heading("Settings").global(true)
         };
         command.arg(config).args(SETTINGS.iter().map(one))
     }

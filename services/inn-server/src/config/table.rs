@@ -67,6 +67,9 @@ settings! {
     "data.keys-dir" "INN_KEYS_DIR" "keys-dir" "DIR" =>
         data.keys_dir, |text| value::path(text).map(Some),
         "Directory with the platform's keys, when they are not made and kept below the data directory. Nothing is ever written there.";
+    "data.blobs-dir" "INN_BLOBS_DIR" "blobs-dir" "DIR" =>
+        data.blobs_dir, |text| value::path(text).map(Some),
+        "Directory for bundles and files of pages, when they are not kept below the data directory. All nodes of a platform must share it.";
 
     "http.listen" "INN_LISTEN" "listen" "ADDR:PORT" =>
         http.listen, value::address, "Address and port to listen on; port 0 takes any free one.";
@@ -97,6 +100,14 @@ settings! {
         people.session_hours, |text| value::whole(text, 1, 24 * 90), "A person stays signed in for this long.";
     "people.token-minutes" "INN_TOKEN_MINUTES" "token-minutes" "MINUTES" =>
         people.token_minutes, |text| value::whole(text, 1, 60), "Lifetime of an agent's token.";
+    "people.owner" "INN_OWNER" "owner" "EMAIL" =>
+        people.owner, |text| value::email(text).map(Some),
+        "First owner of a platform that is empty. `inn up` founds it for `owner@localhost` when nobody is named, `inn migrate` and `inn serve --migrate` only when somebody is.";
+    "people.owner-password-file" "INN_OWNER_PASSWORD_FILE" "password-file" "FILE" =>
+        people.owner_password_file, |text| value::path(text).map(Some),
+        "File with the first owner's password, alone on one line. `inn up` makes one up without it.";
+    "people.owner-tenant" "INN_OWNER_TENANT" "tenant" "SLUG" =>
+        people.owner_tenant, value::slug, "Slug of the first tenant.";
 
     "rates.auth" "INN_RATE_AUTH" "rate-auth" "COUNT" =>
         rates.auth, |text| value::whole(text, 0, 1_000_000), "Attempts with a password or code a minute and client address; 0 is no limit.";

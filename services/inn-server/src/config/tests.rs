@@ -20,6 +20,9 @@ fn other(setting: &Setting) -> String {
             _ => "https://inn.example:7777".to_owned(),
         },
         "COUNT" | "SECONDS" | "HOURS" | "MINUTES" => "7".to_owned(),
+        "EMAIL" => "ada@example.org".to_owned(),
+        "FILE" => "/run/secrets/password".to_owned(),
+        "SLUG" => "acme".to_owned(),
         "BYTES" => "65536".to_owned(),
         other => panic!("no test value for {other}"),
     }
@@ -142,6 +145,10 @@ fn a_wrong_value_is_refused_with_its_source_and_what_was_expected() {
         ("http.max-bundle-bytes", "999999999999", "to 67108864"),
         ("http.keep-alive-seconds", "0", "from 1"),
         ("people.token-minutes", "61", "to 60"),
+        ("people.owner", "ada", "email"),
+        ("people.owner", "ada@example.org, bob@example.org", "email"),
+        ("people.owner-tenant", "Acme", "lower-case"),
+        ("people.owner-tenant", "-acme", "lower-case"),
         ("database.url", "mysql://x", "postgres://"),
         ("database.synchronous-commit", "yes", "true or false"),
         ("redis.url", "http://x", "redis://"),
@@ -214,4 +221,17 @@ fn guide_row(setting: &Setting) -> String {
         "| `{}` | `{}` | `--{} {}` | {default} | {} |",
         setting.key, setting.env, setting.flag, setting.value, setting.help
     )
+}
+
+#[test]
+fn blobs_lie_in_the_data_directory_unless_nodes_share_them_elsewhere() {
+    let set = |pairs: &[(&str, &str)]| {
+        let env = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Sources { env, flags: None }.settings().unwrap().data
+    };
+    let own = set(&[("INN_DATA", "/srv/one")]);
+    assert_eq!(own.blobs(), PathBuf::from("/srv/one/blobs"));
+    let shared = set(&[("INN_DATA", "/srv/one"), ("INN_BLOBS_DIR", "/mnt/blobs")]);
+    assert_eq!(shared.blobs(), PathBuf::from("/mnt/blobs"));
+    assert_eq!(shared.keys(), PathBuf::from("/srv/one/keys"), "nothing else moves");
 }

@@ -30,7 +30,32 @@ pub(super) fn truth(text: &str) -> Parsed<bool> {
 }
 
 pub(super) fn path(text: &str) -> Parsed<PathBuf> {
-    if text.is_empty() { Err("the path of a directory".to_owned()) } else { Ok(PathBuf::from(text)) }
+    if text.is_empty() { Err("a path".to_owned()) } else { Ok(PathBuf::from(text)) }
+}
+
+/// The same rule as for every other person's address.
+pub(super) fn email(text: &str) -> Parsed<String> {
+    let parts =
+        text.split_once('@').is_some_and(|(name, host)| !name.is_empty() && !host.is_empty() && !host.contains('@'));
+    let fine = parts && text.len() <= 254 && !text.chars().any(|c| c.is_whitespace() || c.is_control());
+    if fine { Ok(text.to_owned()) } else { Err("an email address".to_owned()) }
+}
+
+/// The same rule as for every other tenant.
+pub(super) fn slug(text: &str) -> Parsed<String> {
+    if label(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("1 to 63 lower-case letters, digits and inner hyphens".to_owned())
+    }
+}
+
+/// One DNS label.
+fn label(label: &str) -> bool {
+    (1..=63).contains(&label.len())
+        && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && !label.starts_with('-')
+        && !label.ends_with('-')
 }
 
 pub(super) fn address(text: &str) -> Parsed<SocketAddr> {
@@ -58,12 +83,6 @@ pub(super) fn endpoint(text: &str) -> Parsed<Url> {
 
 pub(super) fn domain(text: &str) -> Parsed<String> {
     let (name, port) = text.split_once(':').map_or((text, None), |(name, port)| (name, Some(port)));
-    let label = |label: &str| {
-        (1..=63).contains(&label.len())
-            && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
     let fine = name.len() <= 200 && name.split('.').all(label) && port.is_none_or(|port| port.parse::<u16>().is_ok());
     if fine {
         Ok(text.to_owned())

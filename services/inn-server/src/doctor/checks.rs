@@ -3,15 +3,16 @@
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
-use std::sync::Arc;
 
 use chrono::TimeDelta;
-use inn_store::{DatabaseClock, PgStore, StoreConfig};
+use inn_protocol::Refusal;
+use inn_store::DatabaseClock;
 
 use super::{Check, postgres, redis};
 use crate::address::Addresses;
 use crate::config::{Settings, Sources};
 use crate::keys::{KeyRing, Origin};
+use crate::scratch::Scratch;
 use crate::up::lock::DataLock;
 
 /// A node's clock may be this far from the database's before somebody should set it: database time rules, but logs and
@@ -129,37 +130,34 @@ async fn database(url: &str, io: &tokio::runtime::Handle) -> Vec<Check> {
     } else {
         Check::warn("migrations", format!("{} pending: {}", pending.len(), pending.join(", ")), "Run `inn migrate`")
     });
-    checks.push(clock(url, io).await);
+    checks.extend(server(url, io).await);
     checks
 }
 
-async fn clock(url: &str, io: &tokio::runtime::Handle) -> Check {
-    const NAME: &str = "clock";
-    match offset(url, io).await {
-        Ok(offset) if offset.abs() <= CLOCK_TOLERANCE => {
-            Check::ok(NAME, format!("{} ms from the database's", offset.num_milliseconds()))
+/// What the server is, and how its clock stands.
+async fn server(url: &str, io: &tokio::runtime::Handle) -> Vec<Check> {
+    let asked = async {
+        let scratch = Scratch::open(url, io).await?;
+        let version = scratch.store.server_version().await.map_err(Refusal::from)?;
+        let offset = DatabaseClock::default().measure(&scratch.store).await.map_err(Refusal::from)?;
+        anyhow::Ok((version, offset))
+    };
+    match asked.await {
+        Ok((version, offset)) => vec![postgres::server(&version), clock(offset)],
+        Err(error) => {
+            let found = format!("could not be asked for its version and time: {error:#}");
+            vec![Check::warn("server", found, "Look at the lines above")]
         }
-        Ok(offset) => {
-            let found = format!("{} ms from the database's", offset.num_milliseconds());
-            Check::warn(
-                NAME,
-                found,
-                "Keep both machines' clocks with NTP. Database time rules, so nothing is wrong yet",
-            )
-        }
-        Err(error) => Check::warn(NAME, format!("could not be compared: {error:#}"), "Look at the lines above"),
     }
 }
 
-async fn offset(url: &str, io: &tokio::runtime::Handle) -> anyhow::Result<TimeDelta> {
-    // The store wants a place for blobs and a signer; neither is used for asking the time.
-    let scratch = tempfile::tempdir()?;
-    let keys = scratch.path().join("keys");
-    let signer = Arc::new(KeyRing::open(&keys, Origin::Made)?);
-    let mut config = StoreConfig::new(url, io.clone(), scratch.path().join("blobs"), signer);
-    config.pool_size = 2;
-    let store = PgStore::connect(config).await?;
-    DatabaseClock::default().measure(&store).await.map_err(|error| inn_protocol::Refusal::from(error).into())
+fn clock(offset: TimeDelta) -> Check {
+    const NAME: &str = "clock";
+    let found = format!("{} ms from the database's", offset.num_milliseconds());
+    if offset.abs() <= CLOCK_TOLERANCE {
+        return Check::ok(NAME, found);
+    }
+    Check::warn(NAME, found, "Keep both machines' clocks with NTP. Database time rules, so nothing is wrong yet")
 }
 
 #[cfg(test)]
@@ -237,6 +235,24 @@ mod tests {
         let env = BTreeMap::from([("INN_LISTNE".to_owned(), "x".to_owned())]);
         let told = variables(&Sources { env, flags: None });
         assert!(told.state == State::Warn && told.found.contains("INN_LISTNE"));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_database_tells_its_version_what_is_pending_and_its_time() {
+        let server = tokio::task::spawn_blocking(inn_embedded::EmbeddedPostgres::temporary).await.unwrap().unwrap();
+        let checks = database(&server.url("postgres"), &tokio::runtime::Handle::current()).await;
+        let names: Vec<_> = checks.iter().map(|check| (check.name, check.state)).collect();
+        let wanted =
+            [("database", State::Ok), ("migrations", State::Warn), ("server", State::Ok), ("clock", State::Ok)];
+        assert_eq!(names, wanted, "{checks:?}");
+        assert!(checks[2].found.starts_with("PostgreSQL 1"), "{checks:?}");
+        tokio::task::spawn_blocking(|| server.stop()).await.unwrap().unwrap();
+    }
+
+    #[test]
+    fn a_clock_that_is_off_is_told() {
+        assert_eq!(clock(TimeDelta::milliseconds(-300)).state, State::Ok);
+        assert_eq!(clock(TimeDelta::seconds(-3)).state, State::Warn);
     }
 
     #[tokio::test]

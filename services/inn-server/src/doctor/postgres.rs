@@ -31,6 +31,19 @@ pub(super) fn check(path: Option<&OsStr>, distribution: &Path) -> Check {
     }
 }
 
+/// A server that was asked, `15.18 (Debian 15.18-0+deb12u1)`.
+pub(super) fn server(version: &str) -> Check {
+    const NAME: &str = "server";
+    let found = format!("PostgreSQL {version}");
+    let major: Option<u32> = version.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse().ok());
+    match major {
+        Some(major) if major < OLDEST => {
+            Check::fail(NAME, found, format!("Upgrade it: {OLDEST} is the oldest that will do"))
+        }
+        _ => Check::ok(NAME, found),
+    }
+}
+
 fn version(dir: &Path) -> Option<u32> {
     let initdb = dir.join("initdb");
     if !initdb.is_file() || !dir.join("postgres").exists() {
@@ -58,6 +71,13 @@ mod tests {
         let initdb = dir.join("initdb");
         std::fs::write(&initdb, format!("#!/bin/sh\necho 'initdb (PostgreSQL) {version}'\n")).unwrap();
         std::fs::set_permissions(&initdb, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn a_server_that_is_too_old_fails() {
+        assert_eq!(server("15.18 (Debian 15.18-0+deb12u1)").state, State::Ok);
+        assert_eq!(server("17beta1").state, State::Ok);
+        assert_eq!(server("12.4").state, State::Fail);
     }
 
     #[test]

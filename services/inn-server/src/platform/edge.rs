@@ -56,7 +56,7 @@ async fn live(
     let vitals = Arc::new(PlatformVitals::new()?);
     let bound = parts.listener.local_addr()?;
     let state = web::Data::new(state(settings, &parts, io, &vitals));
-    vitals.watch(state.gateway.clone());
+    vitals.watch(state.gateway.clone(), parts.store.clone());
     let server = http(settings, parts.listener.try_clone()?, &state, &vitals)?;
     let handle = server.handle();
     let mut serving = actix_rt::spawn(server);

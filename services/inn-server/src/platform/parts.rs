@@ -2,23 +2,26 @@
 
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 use anyhow::{Context as _, bail};
-use inn_embedded::EmbeddedPostgres;
 use inn_grants::token::RootKeys;
 use inn_ports::{Apps as _, Bus, Register as _};
 use inn_protocol::TenantId;
 use inn_store::{DatabaseClock, PgStore, StoreConfig};
 use serde_json::Value;
 use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
 
 use super::{Role, Welcome};
 use crate::address::Addresses;
 use crate::config::{DataSettings, SettingError, Settings};
+use crate::founding::{self, Founding};
 use crate::keys::{KeyRing, Origin};
 use crate::tokens::{AgentTokens, Rule};
 use crate::up;
 use crate::up::home::Home;
+use crate::up::keeper::Keeper;
 
 pub(super) struct Parts {
     pub(super) listener: TcpListener,
@@ -38,14 +41,23 @@ pub(super) struct Parts {
     _lock: Option<up::lock::DataLock>,
 }
 
+/// What the keeper of an embedded database tells others.
+pub(super) struct Watch {
+    /// Cancelled when the database is gone for good.
+    pub(super) stop: CancellationToken,
+    /// The server's new process, after each restart.
+    pub(super) restarts: Sender<u32>,
+}
+
 impl Parts {
     /// `database` receives the embedded server as soon as it runs, so that it is stopped after everything else whatever
-    /// goes wrong here.
+    /// goes wrong here. `watch` is how others learn of its restarts and of its end.
     pub(super) fn assemble(
         settings: &Settings,
         role: &Role,
         io: &Runtime,
-        database: &mut Option<EmbeddedPostgres>,
+        watch: Watch,
+        database: &mut Option<Keeper>,
     ) -> anyhow::Result<Self> {
         up::home::prepare_dir(&settings.data)?;
         let lock = match role {
@@ -56,7 +68,10 @@ impl Parts {
         let addresses = Addresses::of(settings, listener.local_addr()?)?;
         let keys = Arc::new(open_keys(&settings.data)?);
         let (database_url, migrate) = match role {
-            Role::Up(_) => (up::database::start(settings, database)?, true),
+            Role::Up(_) => {
+                let keeper = up::database::start(settings, watch.stop, watch.restarts)?;
+                (database.insert(keeper).url().to_owned(), true)
+            }
             Role::Serve { migrate } => (given_database(settings)?, *migrate),
         };
         io.block_on(schema(&database_url, migrate))?;
@@ -71,7 +86,7 @@ impl Parts {
         let giving = if matches!(role, Role::Up(_)) { Rule::Owner } else { Rule::Guest };
         let tokens = addresses.loopback.then(|| AgentTokens::new(settings.data.tokens(), giving));
         let mut parts = Self {
-            postgres_pid: database.as_ref().map(EmbeddedPostgres::pid),
+            postgres_pid: database.as_ref().map(Keeper::pid),
             owner: None,
             welcome: Welcome::default(),
             _lock: lock,
@@ -85,8 +100,13 @@ impl Parts {
             tokens,
             database_url,
         };
+        if let Role::Serve { migrate: true } = role
+            && let Founding::Done { owner, tenant } = io.block_on(founding::as_set(&parts.store, &settings.people))?
+        {
+            tracing::info!(owner, tenant, "founded");
+        }
         if let Role::Up(options) = role {
-            let home = io.block_on(Home::open(&parts.store, &settings.data.dir, options))?;
+            let home = io.block_on(Home::open(&parts.store, settings, options))?;
             if options.demo {
                 io.block_on(up::demo::install(&parts.store, &settings.data.dir, home.tenant))?;
             }

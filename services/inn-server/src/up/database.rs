@@ -1,12 +1,16 @@
 //! The embedded database of `inn up`.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
 
 use anyhow::Context as _;
 use inn_embedded::{EmbeddedError, EmbeddedPostgres, Options};
+use tokio_util::sync::CancellationToken;
 
+use super::keeper::Keeper;
 use crate::config::Settings;
 use crate::platform::read_optional;
 
@@ -17,10 +21,11 @@ const ELSEWHERE: &str = "/var/lib/inn-postgres";
 /// In the data directory: names the cluster's place, when that is not below it.
 const POINTER: &str = "postgres-place";
 
-/// Starts it and answers its address. The server itself goes into `running` at once, whatever happens next.
-pub(crate) fn start(settings: &Settings, running: &mut Option<EmbeddedPostgres>) -> anyhow::Result<String> {
+/// Starts it and keeps it running; see [`Keeper::new`] for `stop` and `restarts`.
+pub(crate) fn start(settings: &Settings, stop: CancellationToken, restarts: Sender<u32>) -> anyhow::Result<Keeper> {
     let dir = std::path::absolute(&settings.data.dir).with_context(|| settings.data.dir.display().to_string())?;
     let place = place(&dir)?;
+    not_lost(&dir, &place)?;
     let server = match EmbeddedPostgres::start(Options::below(&place)) {
         Err(EmbeddedError::Unreachable { user, dir: closed }) if place == dir => {
             let place = move_out(&dir, Path::new(ELSEWHERE))?;
@@ -34,10 +39,8 @@ pub(crate) fn start(settings: &Settings, running: &mut Option<EmbeddedPostgres>)
         }
         started => started?,
     };
-    let url = server.url(DATABASE);
     tracing::debug!(pid = server.pid(), data = %server.data_dir().display(), "embedded database");
-    *running = Some(server);
-    Ok(url)
+    Keeper::new(server, DATABASE, stop, restarts)
 }
 
 /// Below the data directory, or where the pointer in it says.
@@ -48,11 +51,38 @@ fn place(dir: &Path) -> anyhow::Result<PathBuf> {
     anyhow::ensure!(place.is_absolute(), "{} is damaged: it must hold an absolute path", pointer.display());
     anyhow::ensure!(
         place.is_dir(),
-        "{} says that the database lies in {}, which is gone; put it back, or remove that file to begin with an empty one",
+        "the database of {} lies outside of it, in {} ({} says so), and that folder is gone or cannot be entered. {}",
+        dir.display(),
+        place.display(),
         pointer.display(),
-        place.display()
+        remedy(dir)
     );
     Ok(place)
+}
+
+/// Where a platform was founded there must be its database: an empty one in its place would look like a loss of
+/// everything, and would hide where the real one is.
+fn not_lost(dir: &Path, place: &Path) -> anyhow::Result<()> {
+    let (home, cluster) = (dir.join(super::home::FILE), Options::below(place).data_dir);
+    // Another user's cluster cannot be looked into, and is there all the same.
+    let gone = |path: &Path| matches!(path.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
+    let lost = gone(&cluster) || gone(&cluster.join("PG_VERSION"));
+    anyhow::ensure!(
+        !(home.exists() && lost),
+        "a platform was founded in {} ({} says so), but its database is gone: there is none in {}. {}",
+        dir.display(),
+        home.display(),
+        cluster.display(),
+        remedy(dir)
+    );
+    Ok(())
+}
+
+fn remedy(dir: &Path) -> String {
+    format!(
+        "Put it back, from a backup if need be; or begin anew with another --data, or by moving {} away",
+        dir.display()
+    )
 }
 
 /// A new place that belongs to this data directory alone: another one at the same path later gets another.
@@ -86,12 +116,31 @@ mod tests {
     }
 
     #[test]
+    fn a_founded_platform_never_gets_an_empty_database_in_place_of_a_lost_one() {
+        let home = tempfile::tempdir().unwrap();
+        let (dir, place) = (home.path().join("data"), home.path().join("place"));
+        for folder in [&dir, &place] {
+            fs::create_dir(folder).unwrap();
+        }
+        not_lost(&dir, &place).unwrap();
+        fs::write(dir.join(super::super::home::FILE), "{}").unwrap();
+        let refused = not_lost(&dir, &place).unwrap_err().to_string();
+        assert!(refused.contains("place/postgres") && refused.contains("--data"), "{refused}");
+        fs::create_dir(place.join("postgres")).unwrap();
+        assert!(not_lost(&dir, &place).is_err(), "an empty folder is no database");
+        fs::write(place.join("postgres/PG_VERSION"), "15\n").unwrap();
+        not_lost(&dir, &place).unwrap();
+    }
+
+    #[test]
     fn a_pointer_to_nowhere_is_refused_and_not_followed() {
         let home = tempfile::tempdir().unwrap();
         let pointer = home.path().join(POINTER);
         fs::write(&pointer, "/nowhere/at/all\n").unwrap();
         let refused = place(home.path()).unwrap_err().to_string();
-        assert!(refused.contains("/nowhere/at/all") && refused.contains(POINTER), "{refused}");
+        for told in ["/nowhere/at/all", POINTER, "gone", "backup", "--data"] {
+            assert!(refused.contains(told), "{told} in {refused}");
+        }
         fs::write(&pointer, "").unwrap();
         assert!(place(home.path()).unwrap_err().to_string().contains("absolute"));
     }

@@ -6,10 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use inn_grants::opaque::opaque_token;
-use inn_grants::password;
 use inn_ports::{NewSession, People as _, StoreError};
 use inn_protocol::call::Action;
-use inn_protocol::people::Tenant;
 use inn_protocol::{AppId, Digest, Refusal, SessionId, TenantId, UserId};
 use inn_store::PgStore;
 use serde::{Deserialize, Serialize};
@@ -18,11 +16,11 @@ use url::Url;
 use super::{OWNER, UpOptions};
 use crate::address::Addresses;
 use crate::calls::platform_call;
-use crate::config::DataSettings;
+use crate::config::{DataSettings, Settings};
+use crate::founding;
 use crate::platform::read_optional;
 
-const FILE: &str = "home.json";
-const SLUG: &str = "home";
+pub(super) const FILE: &str = "home.json";
 
 /// Whose platform this is.
 pub(crate) struct Home {
@@ -41,12 +39,13 @@ struct Remembered {
 
 impl Home {
     /// Founds an empty platform, or finds who founded this one.
-    pub(crate) async fn open(store: &PgStore, dir: &Path, options: &UpOptions) -> anyhow::Result<Self> {
+    pub(crate) async fn open(store: &PgStore, settings: &Settings, options: &UpOptions) -> anyhow::Result<Self> {
+        let dir = &settings.data.dir;
         let path = dir.join(FILE);
         let remembered = read_optional(&path)?.map(|text| serde_json::from_str::<Remembered>(&text));
         let remembered = remembered.transpose().with_context(|| format!("{} is damaged; remove it", path.display()))?;
         let owner = options.owner.clone().or(remembered.map(|home| home.owner)).unwrap_or_else(|| OWNER.to_owned());
-        let new_password = found(store, &owner, options.password.clone()).await?;
+        let new_password = found(store, &settings.people.owner_tenant, &owner, options.password.clone()).await?;
         let Some(secret) = store.user_secret(&owner).await.map_err(Refusal::from)? else {
             return Err(anyhow!(
                 "this platform was founded by somebody else than {owner}: start it with --owner and the address that was \
@@ -93,12 +92,10 @@ impl Home {
 }
 
 /// Answers the made-up password when one was needed; `None` also when the platform was founded before.
-async fn found(store: &PgStore, owner: &str, given: Option<String>) -> anyhow::Result<Option<String>> {
+async fn found(store: &PgStore, slug: &str, owner: &str, given: Option<String>) -> anyhow::Result<Option<String>> {
     let made_up = given.is_none().then(make_up);
-    let text = given.or_else(|| made_up.clone()).unwrap_or_default();
-    let hash = tokio::task::spawn_blocking(move || password::hash(&text, rand::random())).await??;
-    let tenant = Tenant { id: TenantId::new(), slug: SLUG.to_owned(), name: "Home".to_owned() };
-    let founded = store.found(&tenant, UserId::new(), owner, &hash).await.map_err(Refusal::from)?;
+    let password = given.or_else(|| made_up.clone()).unwrap_or_default();
+    let founded = founding::found(store, slug, owner, password).await?;
     Ok(made_up.filter(|_| founded))
 }
 
@@ -147,6 +144,8 @@ fn is_root() -> bool {
 
 #[cfg(test)]
 mod tests {
+    use inn_grants::password;
+
     use super::*;
 
     #[test]
@@ -171,7 +170,7 @@ mod tests {
     #[test]
     fn the_data_directory_can_be_passed_through_by_the_databases_user() {
         let dir = tempfile::tempdir().unwrap();
-        let data = |dir: &Path| DataSettings { dir: dir.to_owned(), keys_dir: None };
+        let data = |dir: &Path| DataSettings { dir: dir.to_owned(), keys_dir: None, blobs_dir: None };
         let mode = |dir: &Path| fs::metadata(dir).unwrap().permissions().mode() & 0o777;
         let deep = dir.path().join("deep/data");
         prepare_dir(&data(&deep)).unwrap();

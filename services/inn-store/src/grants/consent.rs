@@ -3,17 +3,18 @@
 use deadpool_postgres::Transaction;
 use inn_ports::{Consent, StoreResult};
 use inn_protocol::grant::{Grant, GrantRequest, GrantRequestStatus};
+use inn_protocol::people::Role;
 use inn_protocol::register::CallRecord;
 use inn_protocol::{Code, GrantRequestId, Refusal, TenantId, UserId};
 use serde_json::json;
 
-use super::{asking, list, rows};
+use super::{asking, linked, list, rows};
 use crate::PgStore;
 use crate::people::sql::{facts, invalid, maybe, must, run};
 
 /// Held until the grant is committed: a removal comes before it, or after it and finds the grant to revoke.
 const MEMBER: &str = "
-SELECT FROM inn.members m JOIN inn.users u ON u.id = m.user_id AND u.disabled_at IS NULL
+SELECT m.role FROM inn.members m JOIN inn.users u ON u.id = m.user_id AND u.disabled_at IS NULL
 WHERE m.tenant = $1 AND m.user_id = $2 AND m.removed_at IS NULL FOR SHARE OF m";
 
 const GRANT: &str = "
@@ -36,10 +37,10 @@ pub(super) async fn approve(
     let Some(request) = asking::find_locked(step.tx(), id).await? else {
         return Err(step.refuse(Refusal::not_found()).await);
     };
-    if !is_member(step.tx(), request.tenant, consent.user).await? {
+    let Some(role) = role_of(step.tx(), request.tenant, consent.user).await? else {
         // Whose request it is, is none of their business.
         return Err(step.refuse(Refusal::not_found()).await);
-    }
+    };
     if let Some(earlier) = request.grant {
         let earlier = list::find(step.tx(), earlier).await?;
         return match earlier {
@@ -53,7 +54,13 @@ pub(super) async fn approve(
     if request.status != GrantRequestStatus::Pending {
         return Err(step.refuse(decided(&request)).await);
     }
-    if let Err(refusal) = part_of(&request, consent) {
+    let allowed = part_of(&request, consent).and_then(|()| within_role(role, consent));
+    if let Err(refusal) = allowed {
+        return Err(step.refuse(refusal).await);
+    }
+    if let Some(record) = &consent.app_record
+        && let Err(refusal) = linked::check(step.tx(), request.app, record).await?
+    {
         return Err(step.refuse(refusal).await);
     }
     let scopes = rows::texts(&consent.scopes);
@@ -113,7 +120,30 @@ pub(super) async fn refuse(store: &PgStore, call: &CallRecord, id: GrantRequestI
 }
 
 pub(super) async fn is_member(tx: &Transaction<'_>, tenant: TenantId, user: UserId) -> StoreResult<bool> {
-    Ok(maybe(tx, "find member", MEMBER, &[&tenant.uuid(), &user.uuid()]).await?.is_some())
+    Ok(role_of(tx, tenant, user).await?.is_some())
+}
+
+async fn role_of(tx: &Transaction<'_>, tenant: TenantId, user: UserId) -> StoreResult<Option<Role>> {
+    let row = maybe(tx, "find member", MEMBER, &[&tenant.uuid(), &user.uuid()]).await?;
+    row.as_ref().map(crate::people::role).transpose()
+}
+
+/// What goes beyond the scopes, and whose it is to give.
+fn within_role(role: Role, consent: &Consent) -> Result<(), Refusal> {
+    let missing = if consent.others_requests && role < Role::Editor {
+        Some(("Only editors and owners can let an agent answer other people's requests", "editor"))
+    } else if consent.plain_token && role < Role::Owner {
+        Some(("Only owners can let an agent use a plain token, without its signature", "owner"))
+    } else if consent.app_record.is_some() && role < Role::Owner {
+        // Until people sign in to the app itself, nothing shows that a record is theirs.
+        Some(("Only owners can link a record of the app's users to a grant", "owner"))
+    } else {
+        None
+    };
+    let Some((limit, needed)) = missing else { return Ok(()) };
+    let message = format!("{limit}; you are {} here. Leave that out, or ask an owner.", role.as_str());
+    let fix = format!("An owner of the tenant, by making the person {needed}.");
+    Err(Refusal::new(Code::Forbidden, message).leg("user").fix(fix))
 }
 
 fn part_of(request: &GrantRequest, consent: &Consent) -> Result<(), Refusal> {

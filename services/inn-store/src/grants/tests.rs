@@ -1,3 +1,5 @@
+mod limits;
+
 use std::collections::BTreeSet;
 
 use inn_ports::{Consent, Grants, NewAgent, NewGrantRequest, People, Requests, StoreError};

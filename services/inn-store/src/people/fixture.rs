@@ -7,7 +7,7 @@ use inn_ports::{Consent, Grants, NewAgent, NewGrantRequest, NewSession, People, 
 use inn_protocol::app::{AppDefinition, AppLimits, AppSnapshot, AuthMode, Capability, Dialect};
 use inn_protocol::call::LiveCheck;
 use inn_protocol::grant::Grant;
-use inn_protocol::people::{Session, Tenant};
+use inn_protocol::people::{Role, Session, Tenant};
 use inn_protocol::register::{CallRecord, EntryDraft};
 use inn_protocol::request::{ClaimOffer, NewRequest, QueueRequest};
 use inn_protocol::{
@@ -57,6 +57,14 @@ impl World {
     /// A call of the platform's own, with nothing to check at commit.
     pub(crate) fn call(&self, action: &str) -> CallRecord {
         call_in(self.tenant, action)
+    }
+
+    /// Somebody with this address and role, with a new account when there is none.
+    pub(crate) async fn member(&self, email: &str, role: Role) -> UserId {
+        let known = self.store.user_secret(email).await.unwrap();
+        let password = if known.is_none() { Some("$argon2id$x") } else { None };
+        self.store.set_member(&self.call("members.set"), self.tenant, email, password, role).await.unwrap();
+        self.store.user_secret(email).await.unwrap().unwrap().user
     }
 
     pub(crate) fn new_session(&self, user: UserId, token: &str) -> NewSession {

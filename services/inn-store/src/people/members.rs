@@ -69,7 +69,7 @@ pub(super) async fn set(
     let mut client = store.client().await?;
     let step = store.begin(&mut client, call).await?;
     let Some(name) = lock(step.tx(), tenant).await? else { return Err(step.refuse(Refusal::not_found()).await) };
-    let (user, is_new) = match find_or_create(&step, email, password).await? {
+    let (user, is_new) = match find_or_create(&step, tenant, call.draft.user, email, password).await? {
         Ok(found) => found,
         Err(refusal) => return Err(step.refuse(refusal).await),
     };
@@ -148,28 +148,62 @@ const FIND: &str = "SELECT id, disabled_at IS NOT NULL AS disabled FROM inn.user
 const CREATE: &str = "
 INSERT INTO inn.users (id, email, email_key, password) VALUES ($1, $2, $3, $4) ON CONFLICT (email_key) DO NOTHING";
 
+/// Oldest first, and of two that were created in the same moment always the same one.
+const MAY_CREATE: &str = "
+SELECT t.id = $1 OR EXISTS (
+    SELECT FROM inn.members m JOIN inn.users u ON u.id = m.user_id
+    WHERE m.tenant = t.id AND m.user_id = $2 AND m.role = 'owner' AND m.removed_at IS NULL AND u.disabled_at IS NULL
+) AS may
+FROM (SELECT id FROM inn.tenants ORDER BY created_at, id LIMIT 1) AS t";
+
 /// The person with this address and whether they are new. The password of somebody who exists is never touched: an owner
-/// of one tenant must not get hold of a person's account, which reaches into others.
+/// of one tenant must not get hold of a person's account, which reaches into others. For the same reason not every owner
+/// sets the first one.
 async fn find_or_create(
     step: &Step<'_>,
+    tenant: TenantId,
+    caller: Option<UserId>,
     email: &str,
     password: Option<&str>,
 ) -> StoreResult<Result<(UserId, bool), Refusal>> {
     let key = email_key(email);
-    if let Some(password) = password {
-        let id = UserId::new();
-        if run(step.tx(), "create user", CREATE, &[&id.uuid(), &email, &key, &password]).await? == 1 {
-            return Ok(Ok((id, true)));
+    if let Some(row) = maybe(step.tx(), "find user", FIND, &[&key]).await? {
+        if password.is_some() {
+            return Ok(Err(has_account()));
         }
+        if column(&row, "disabled")? {
+            return Ok(Err(Refusal::new(Code::Conflict, "This person's account is disabled.")));
+        }
+        return Ok(Ok((UserId::from_uuid(column::<Uuid>(&row, "id")?), false)));
     }
-    let Some(row) = maybe(step.tx(), "find user", FIND, &[&key]).await? else {
+    let Some(password) = password else {
         let message = "Nobody here has this address yet: give a first password for the new account.";
         return Ok(Err(invalid("password", "a password, since the address is new", message)));
     };
-    if column(&row, "disabled")? {
-        return Ok(Err(Refusal::new(Code::Conflict, "This person's account is disabled.")));
+    let may = one(step.tx(), "first tenant", MAY_CREATE, &[&tenant.uuid(), &caller.map(UserId::uuid)]).await?;
+    if !column::<bool>(&may, "may")? {
+        return Ok(Err(accounts_elsewhere()));
     }
-    Ok(Ok((UserId::from_uuid(column::<Uuid>(&row, "id")?), false)))
+    let id = UserId::new();
+    if run(step.tx(), "create user", CREATE, &[&id.uuid(), &email, &key, &password]).await? == 0 {
+        // Somebody else created it since the look above.
+        return Ok(Err(has_account()));
+    }
+    Ok(Ok((id, true)))
+}
+
+fn has_account() -> Refusal {
+    let message = "This address has an account already, with a password of its own; nothing was changed. Leave the \
+                   password out to add the person or to change their role.";
+    Refusal::new(Code::Conflict, message)
+}
+
+fn accounts_elsewhere() -> Refusal {
+    let message = "Nobody has this address yet, and only owners of the platform's first tenant create accounts: whoever \
+                   sets the first password of somebody else's address could use it later in other tenants.";
+    Refusal::new(Code::Forbidden, message).leg("user").fix(
+        "An owner of the platform's first tenant, by creating the account; then any owner can add the person without a password.",
+    )
 }
 
 /// An address as it will be kept: something on both sides of one `@`, at most 254 bytes, no spaces or control characters.

@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 
 use super::sql::{column, unreadable};
 
-pub(super) fn role(row: &Row) -> StoreResult<Role> {
+pub(crate) fn role(row: &Row) -> StoreResult<Role> {
     let text: &str = column(row, "role")?;
     Role::parse(text).ok_or_else(|| unreadable("role", text))
 }

@@ -35,11 +35,14 @@ WHERE e.tenant = $1 AND (e.txid, e.call) <= (t.txid, t.call)
     AND NOT EXISTS (SELECT FROM inn.sealed s WHERE s.tenant = e.tenant AND s.call = e.call AND s.at = e.at)
 ORDER BY e.txid, e.call LIMIT 100";
 
-/// The newest entries are not sealed yet; their own digests must hold all the same.
+/// The newest entries are not sealed yet; their own digests must hold all the same. `overdue`: nothing keeps the sealer
+/// from them, and it had a minute.
 const TAIL: &str = "
-SELECT e.call, e.at, e.facts, e.outcome, e.effect, e.digest
+SELECT e.call, e.at, e.facts, e.outcome, e.effect, e.digest,
+    e.at < now() - interval '60 seconds' AND e.txid < pg_snapshot_xmin(pg_current_snapshot()) AS overdue
 FROM inn.entries e LEFT JOIN inn.seal_state t ON t.tenant = e.tenant
 WHERE e.tenant = $1 AND (t.tenant IS NULL OR (e.txid, e.call) > (t.txid, t.call))
+    AND NOT EXISTS (SELECT FROM inn.sealed s WHERE s.tenant = e.tenant AND s.call = e.call AND s.at = e.at)
 ORDER BY e.txid, e.call LIMIT 100000";
 
 pub(super) async fn verify(store: &PgStore, tenant: TenantId, expected: Option<&Head>) -> StoreResult<Verification> {
@@ -206,11 +209,23 @@ impl Check<'_> {
     async fn tail(&mut self) -> StoreResult<()> {
         let statement = self.tx.prepare_cached(TAIL).await.map_err(broken("newest entries"))?;
         let rows = self.tx.query(&statement, &[&self.tenant.uuid()]).await.map_err(broken("newest entries"))?;
+        let mut overdue: Option<(CallId, DateTime<Utc>)> = None;
+        let mut waiting = 0_u64;
         for row in &rows {
             let call = CallId::from_uuid(read(row, "call")?);
             self.entries += 1;
             let at = read(row, "at")?;
             self.entry(row, call, at)?;
+            if read(row, "overdue")? {
+                waiting += 1;
+                overdue.get_or_insert((call, at));
+            }
+        }
+        if let Some((call, at)) = overdue {
+            let at = at.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
+            self.problem(format!(
+                "{waiting} entries have waited for more than a minute to be sealed, from {call} of {at} on: the sealer does not run or fails."
+            ));
         }
         Ok(())
     }

@@ -20,11 +20,12 @@ pub(super) fn facts_of(row: &Row) -> StoreResult<Facts> {
     Ok(Facts { next_at: column(row, "next_at")?, ..Facts::from(&request) })
 }
 
-/// A requeued row keeps its progress and result columns as they are; a row without holder has no grant either.
+/// A requeued row keeps its progress and result columns as they are; a row without holder has no grant either. What was
+/// said about an earlier attempt does not hold for a completed request.
 const APPLY: &str = concat!(
     "UPDATE inn.requests r SET
         state = $4, holder = $5, holder_grant = CASE WHEN $5::text IS NULL THEN NULL ELSE r.holder_grant END, epoch = $6,
-        lease_until = $7, attempt = $8, next_at = coalesce($9, r.next_at), reason = coalesce($10, r.reason),
+        lease_until = $7, attempt = $8, next_at = coalesce($9, r.next_at), reason = CASE WHEN $4::text = 'completed' THEN $10 ELSE coalesce($10, r.reason) END,
         progress = coalesce($11::json, r.progress), result = coalesce($12::json, r.result), updated_at = now(),
         ended_at = CASE WHEN $4::text IN ('completed', 'failed', 'canceled') THEN now() END
      FROM inn.apps a

@@ -57,11 +57,18 @@ macro_rules! offers {
     };
 }
 
-/// An offer counts as long as its grant is what it was made from and still carries the capability.
+/// The grant `g` of an offer, its person's membership `m` and account `u`. An offer counts as long as its grant is what
+/// it was made from and still carries the capability, and its person may answer requests.
 macro_rules! live {
     () => {
-        "g.id = o.grant_id AND g.epoch = o.epoch AND g.app = o.app AND g.user_id = o.user_id AND g.revoked_at IS NULL
-            AND (g.others_requests OR NOT o.others) AND 'queue:' || o.capability = ANY(g.scopes)"
+        concat!(
+            "inn.grants g ON g.id = o.grant_id AND g.epoch = o.epoch AND g.app = o.app AND g.user_id = o.user_id
+                AND g.revoked_at IS NULL AND (g.others_requests OR NOT o.others)
+                AND 'queue:' || o.capability = ANY(g.scopes)
+             JOIN inn.members m ON m.tenant = g.tenant AND m.user_id = g.user_id
+             JOIN inn.users u ON u.id = m.user_id AND ",
+            rows::answers!()
+        )
     };
 }
 
@@ -69,7 +76,7 @@ const CLAIMABLE: &str = concat!(
     "SELECT EXISTS (
         SELECT FROM ",
     offers!(),
-    " JOIN inn.grants g ON ",
+    " JOIN ",
     live!(),
     " JOIN inn.apps a ON a.id = o.app AND a.status = 'active'
         WHERE CASE WHEN o.others
@@ -93,14 +100,10 @@ pub(super) async fn claimable(store: &PgStore, offers: &[ClaimOffer]) -> StoreRe
 }
 
 /// The grants an offer was made from, held until the claim is committed: a revocation comes before, and the claim finds
-/// nothing, or after, and finds the claim to fence. In the order of ids against deadlocks.
-const LOCK_GRANTS: &str = concat!(
-    "SELECT 1 FROM inn.grants g JOIN ",
-    offers!(),
-    " ON ",
-    live!(),
-    " WHERE g.agent = $7 ORDER BY g.id FOR SHARE OF g"
-);
+/// nothing, or after, and finds the claim to fence. So are the memberships: a lowered role comes before or after, too. In
+/// the order of ids, and the membership first (as a removal does), against deadlocks.
+const LOCK_GRANTS: &str =
+    concat!("SELECT 1 FROM ", offers!(), " JOIN ", live!(), " WHERE g.agent = $7 ORDER BY g.id FOR SHARE OF m, g");
 
 /// The batch sizes. The size stands in the text: as a parameter it would make the planner expect a tenth of the table
 /// and walk all of it. Other numbers are put together from these.
@@ -153,7 +156,7 @@ pub(super) fn claim_text(size: u32, width: Width) -> String {
             state = 'working', attempt = r.attempt + 1, epoch = r.epoch + 1, holder = $7, holder_grant = p.grant_id,
             held_by = CASE WHEN $7 = ANY(r.held_by) THEN r.held_by
                 ELSE r.held_by[greatest(1, cardinality(r.held_by) - 30):] || $7 END,
-            lease_until = now() + make_interval(secs => r.lease_seconds), updated_at = now()
+            lease_until = now() + make_interval(secs => r.lease_seconds), reason = NULL, updated_at = now()
         FROM picked p, inn.apps a WHERE r.id = p.id AND a.id = r.app
         RETURNING {columns}"
     )
@@ -231,8 +234,7 @@ async fn finish(step: Step<'_>, claimed: &[QueueRequest]) -> StoreResult<()> {
     Ok(())
 }
 
-const STILL_TRUE: &str =
-    concat!("SELECT count(*) AS live FROM inn.grants g JOIN ", offers!(), " ON ", live!(), " WHERE g.agent = $7");
+const STILL_TRUE: &str = concat!("SELECT count(*) AS live FROM ", offers!(), " JOIN ", live!(), " WHERE g.agent = $7");
 
 /// Nothing was found, but was the question right? Offers made from grants that moved on are answered `Stale`, so that
 /// nobody waits on them.

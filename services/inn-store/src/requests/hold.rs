@@ -14,10 +14,15 @@ use super::{list, rows};
 use crate::PgStore;
 use crate::people::sql::{column, facts, maybe};
 
-/// Before the request itself: a revocation takes the same locks in the same order.
-const LOCK_GRANT: &str = "
-SELECT g.id, g.revoked_at IS NOT NULL AS revoked FROM inn.requests r JOIN inn.grants g ON g.id = r.holder_grant
-WHERE r.id = $1 FOR SHARE OF g";
+/// Before the request itself: a removal and a revocation take the same locks in the same order.
+const LOCK_GRANT: &str = concat!(
+    "SELECT g.id, g.revoked_at IS NOT NULL AS revoked, ",
+    rows::answers!(),
+    " AS answers
+     FROM inn.requests r JOIN inn.grants g ON g.id = r.holder_grant
+     JOIN inn.members m ON m.tenant = g.tenant AND m.user_id = g.user_id JOIN inn.users u ON u.id = m.user_id
+     WHERE r.id = $1 FOR SHARE OF m, g"
+);
 
 const LOCK: &str = concat!(
     "SELECT ",
@@ -56,9 +61,13 @@ pub(super) async fn hold(
         step.abandon().await;
         return Err(StoreError::Stale);
     }
-    if grant.is_none_or(|grant| column(&grant, "revoked").unwrap_or(true)) {
+    let flag = |name| grant.as_ref().map(|grant| column::<bool>(grant, name)).transpose();
+    if flag("revoked")?.unwrap_or(true) {
         let message = "This claim no longer holds: the grant it was made under was revoked.";
         return Err(step.refuse(Refusal::new(Code::ClaimLost, message).leg("grant").id(&request)).await);
+    }
+    if !flag("answers")?.unwrap_or(false) {
+        return Err(step.refuse(no_longer_allowed().id(&request)).await);
     }
     let after = apply(step.tx(), id, &current, &change).await?;
     if let Some(topic) = topic(command) {
@@ -72,6 +81,14 @@ pub(super) async fn hold(
     });
     step.commit(sentence(&after, command), facts(stored)).await?;
     Ok(after)
+}
+
+/// The request itself goes back to the queue when the lease runs out.
+fn no_longer_allowed() -> Refusal {
+    let message = "This claim no longer holds: the person it was made for may no longer answer requests here.";
+    Refusal::new(Code::ClaimLost, message)
+        .leg("user")
+        .fix("An owner of the tenant can make the person an editor again; then claim anew.")
 }
 
 /// Why there is nothing to hold: it ended and moved to the history, or it was never this agent's business.

@@ -2,7 +2,7 @@
 
 use inn_ports::StoreResult;
 use inn_protocol::request::{QueueRequest, RequestState};
-use inn_protocol::{AgentId, AppId, RequestId};
+use inn_protocol::{AgentId, AppId, RequestId, UserId};
 
 use super::rows;
 use crate::PgStore;
@@ -43,19 +43,30 @@ pub(super) async fn held(store: &PgStore, agent: &AgentId, request: RequestId) -
     row.as_ref().map(rows::request).transpose()
 }
 
-/// Newest first, at most 500.
+/// Newest first, at most 500; everybody's, or one person's.
 pub(super) async fn list(
     store: &PgStore,
     app: AppId,
     state: Option<RequestState>,
+    requester: Option<UserId>,
     limit: u32,
 ) -> StoreResult<Vec<QueueRequest>> {
     let client = store.client().await?;
-    let text = anywhere!(
-        "r.app = $1 AND ($2::text IS NULL OR r.state = $2)",
-        "ORDER BY r.created_at DESC, r.id DESC LIMIT $3"
-    );
     let limit = i64::from(limit.clamp(1, 500));
-    let rows = all(&client, "requests", text, &[&app.uuid(), &state.map(RequestState::as_str), &limit]).await?;
+    let (app, state) = (app.uuid(), state.map(RequestState::as_str));
+    // Two texts, so that each walks an index of its own.
+    let rows = if let Some(requester) = requester {
+        let text = anywhere!(
+            "r.app = $1 AND ($2::text IS NULL OR r.state = $2) AND r.requester_user = $4",
+            "ORDER BY r.created_at DESC, r.id DESC LIMIT $3"
+        );
+        all(&client, "requests of a person", text, &[&app, &state, &limit, &requester.uuid()]).await?
+    } else {
+        let text = anywhere!(
+            "r.app = $1 AND ($2::text IS NULL OR r.state = $2)",
+            "ORDER BY r.created_at DESC, r.id DESC LIMIT $3"
+        );
+        all(&client, "requests", text, &[&app, &state, &limit]).await?
+    };
     rows.iter().map(rows::request).collect()
 }

@@ -20,6 +20,15 @@ macro_rules! columns {
 }
 pub(super) use columns;
 
+/// Whether a member `m`, who is the user `u`, may have requests answered for them: answering is writing, so an agent may
+/// as long as its person is at least an editor here.
+macro_rules! answers {
+    () => {
+        "(m.removed_at IS NULL AND m.role IN ('editor', 'owner') AND u.disabled_at IS NULL)"
+    };
+}
+pub(crate) use answers;
+
 pub(super) fn request(row: &Row) -> StoreResult<QueueRequest> {
     let state: &str = column(row, "state")?;
     let state = RequestState::parse(state).ok_or_else(|| unreadable("state of a request", state))?;

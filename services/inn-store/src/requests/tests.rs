@@ -4,6 +4,7 @@ mod sweeping;
 
 use inn_ports::Requests;
 use inn_protocol::call::Idempotency;
+use inn_protocol::people::Role;
 use inn_protocol::request::{NewRequest, RequestState};
 use inn_protocol::{AppId, Code, Digest, RequestId};
 use serde_json::json;
@@ -115,7 +116,7 @@ async fn a_list_is_newest_first_by_state_and_bounded() {
     let list = |state, limit| {
         let world = &world;
         async move {
-            let found = world.store.requests(world.app.id, state, limit).await.unwrap();
+            let found = world.store.requests(world.app.id, state, None, limit).await.unwrap();
             found.into_iter().map(|request| request.id).collect::<Vec<_>>()
         }
     };
@@ -123,5 +124,36 @@ async fn a_list_is_newest_first_by_state_and_bounded() {
     assert_eq!(list(None, 2).await, ids[..2]);
     assert_eq!(list(Some(RequestState::Submitted), 100).await, ids[1..]);
     assert_eq!(list(Some(RequestState::Canceled), 100).await, ids[..1]);
-    assert_eq!(world.store.requests(AppId::new(), None, 10).await.unwrap().len(), 0);
+    assert_eq!(world.store.requests(AppId::new(), None, None, 10).await.unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn what_a_person_asked_for_is_found_behind_any_number_of_newer_requests() {
+    let world = World::new().await;
+    let bob = world.member("bob@example.org", Role::Viewer).await;
+    let mine = || NewRequest { requester: Some(bob), ..world.request() };
+    let (first, second) = (world.asked(&mine()).await, world.asked(&mine()).await);
+    for _ in 0..5 {
+        world.asked(&world.request()).await;
+    }
+    let list = |requester, state, limit| {
+        let world = &world;
+        async move {
+            let found = world.store.requests(world.app.id, state, requester, limit).await.unwrap();
+            found.into_iter().map(|request| request.id).collect::<Vec<_>>()
+        }
+    };
+    assert_eq!(list(Some(bob), None, 2).await, [second.id, first.id]);
+    assert_eq!(list(Some(bob), None, 1).await, [second.id]);
+    world.store.cancel(&world.call("x"), world.app.id, second.id, "x").await.unwrap();
+    assert_eq!(list(Some(bob), Some(RequestState::Submitted), 2).await, [first.id]);
+    assert_eq!(list(Some(world.owner), None, 100).await.len(), 5);
+    assert_eq!(list(None, None, 100).await.len(), 7);
+    assert!(list(Some(inn_protocol::UserId::new()), None, 100).await.is_empty());
+    // In the history, too.
+    let text = "UPDATE inn.requests SET ended_at = now() - interval '1 hour' WHERE ended_at IS NOT NULL";
+    world.admin.batch_execute(&format!("SET session_replication_role = replica; {text}")).await.unwrap();
+    world.store.sweep_requests().await.unwrap();
+    assert_eq!(world.count("SELECT count(*) FROM inn.requests_history").await, 1);
+    assert_eq!(list(Some(bob), None, 2).await, [second.id, first.id]);
 }

@@ -281,3 +281,116 @@ async fn the_sealer_seals_within_a_second_and_once_more_at_the_end() {
     tokio::time::timeout(Duration::from_secs(20), sealer).await.unwrap().unwrap();
     assert!(world.store.verify(world.tenant, None).await.unwrap().ok);
 }
+
+/// Entries as if they had been written by these transactions, all of them long over.
+async fn written_by(store: &PgStore, admin: &tokio_postgres::Client, tenant: TenantId, numbers: &[u64]) -> Vec<CallId> {
+    let calls = entries(store, tenant, numbers.len()).await;
+    admin.batch_execute("SET session_replication_role = replica").await.unwrap();
+    for (call, number) in calls.iter().zip(numbers) {
+        let text = "UPDATE inn.entries SET txid = $2::text::xid8 WHERE call = $1";
+        admin.execute(text, &[&call.uuid(), &number.to_string()]).await.unwrap();
+    }
+    calls
+}
+
+async fn places(store: &PgStore, tenant: TenantId, calls: &[CallId]) -> Vec<Option<i64>> {
+    let mut places = Vec::new();
+    for call in calls {
+        places.push(store.entry(tenant, *call).await.unwrap().unwrap().seq);
+    }
+    places
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sealing_goes_on_across_a_power_of_ten_of_the_transaction_id() {
+    let (store, db) = TestDb::new().await;
+    let admin = db.admin().await;
+    let tenant = TenantId::new();
+    let calls = written_by(&store, &admin, tenant, &[8, 9, 10, 11, 99, 100, 101]).await;
+    assert_eq!(store.seal_once(tenant).await.unwrap(), 7);
+    assert_eq!(places(&store, tenant, &calls).await, (1..=7).map(Some).collect::<Vec<_>>(), "as numbers, not as text");
+    let later = written_by(&store, &admin, tenant, &[102, 103]).await;
+    assert_eq!(store.seal_once(tenant).await.unwrap(), 2);
+    assert_eq!(places(&store, tenant, &later).await, [Some(8), Some(9)]);
+    let found = store.verify(tenant, None).await.unwrap();
+    assert!(found.ok, "{found:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_saved_place_behind_the_end_of_the_chain_heals_itself() {
+    let (store, db) = TestDb::new().await;
+    let admin = db.admin().await;
+    let tenant = TenantId::new();
+    let calls = written_by(&store, &admin, tenant, &[9, 10, 11]).await;
+    assert_eq!(store.seal_once(tenant).await.unwrap(), 3);
+    // As a sealer that sorted 9 after 11 left it: everything is in the chain, the place is that of the first.
+    let text = "UPDATE inn.seal_state SET txid = '9', call = $2 WHERE tenant = $1";
+    admin.execute(text, &[&tenant.uuid(), &calls[0].uuid()]).await.unwrap();
+    let found = store.verify(tenant, None).await.unwrap();
+    assert!(found.ok && found.entries == 3, "{found:?}");
+    assert_eq!(store.seal_once(tenant).await.unwrap(), 0, "sealed already");
+    let place = "SELECT txid::text FROM inn.seal_state WHERE tenant = $1";
+    assert_eq!(
+        admin.query_one(place, &[&tenant.uuid()]).await.unwrap().get::<_, String>(0),
+        "11",
+        "the place moved on"
+    );
+    admin.execute(text, &[&tenant.uuid(), &calls[0].uuid()]).await.unwrap();
+    let more = written_by(&store, &admin, tenant, &[12, 13]).await;
+    assert_eq!(store.seal_once(tenant).await.unwrap(), 2);
+    assert_eq!(places(&store, tenant, &more).await, [Some(4), Some(5)]);
+    // The place lost altogether.
+    admin.batch_execute("DELETE FROM inn.seal_state").await.unwrap();
+    let last = written_by(&store, &admin, tenant, &[14]).await;
+    assert_eq!(store.seal_once(tenant).await.unwrap(), 1);
+    assert_eq!(places(&store, tenant, &last).await, [Some(6)]);
+    let found = store.verify(tenant, None).await.unwrap();
+    assert!(found.ok, "{found:?}");
+    assert_eq!((found.entries, found.sealed), (6, 6));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_that_cannot_be_sealed_does_not_stop_the_others() {
+    let world = World::new().await;
+    let (store, admin) = (&world.store, world.db.admin().await);
+    // The one without tenants comes last, the broken one first.
+    let bad = entries(store, world.tenant, 1).await;
+    let good = written_by(store, &admin, TenantId::PLATFORM, &[20]).await;
+    admin.batch_execute("SET session_replication_role = replica").await.unwrap();
+    admin.execute("UPDATE inn.entries SET digest = '\\x00' WHERE call = $1", &[&bad[0].uuid()]).await.unwrap();
+    let mut answered = Ok(0);
+    for _ in 0..200 {
+        answered = store.seal_all().await;
+        if answered.is_err() {
+            break;
+        }
+        // Another test's open transaction may hold the sealer back for a moment.
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    assert!(answered.is_err(), "the failure is told");
+    assert_eq!(places(store, TenantId::PLATFORM, &good).await, [Some(1)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_that_wait_for_more_than_a_minute_to_be_sealed_are_a_problem() {
+    let (store, db) = TestDb::new().await;
+    let admin = db.admin().await;
+    let tenant = TenantId::new();
+    written_by(&store, &admin, tenant, &[20, 21]).await;
+    assert!(store.verify(tenant, None).await.unwrap().ok, "they are a moment old");
+    // The same two minutes ago, digest and all.
+    let age = "UPDATE inn.entries SET at = at - interval '2 minutes', digest =
+        sha256(convert_to(facts || E'\\n' || outcome || E'\\n' || ((extract(epoch FROM at - interval '2 minutes') * 1000000)::bigint)::text || E'\\n', 'UTF8'))";
+    admin.batch_execute(age).await.unwrap();
+    let found = store.verify(tenant, None).await.unwrap();
+    assert_eq!(found.problems.len(), 1, "{found:?}");
+    assert!(problem(&found).starts_with("2 entries have waited"), "{found:?}");
+    // A transaction that still runs has the number of these: the sealer must wait, and that is nobody's fault.
+    let running =
+        "UPDATE inn.entries SET txid = (pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 1000000)::text::xid8";
+    admin.batch_execute(running).await.unwrap();
+    assert!(store.verify(tenant, None).await.unwrap().ok);
+    admin.batch_execute("UPDATE inn.entries SET txid = '20'").await.unwrap();
+    assert_eq!(store.seal_once(tenant).await.unwrap(), 2);
+    assert!(store.verify(tenant, None).await.unwrap().ok);
+}

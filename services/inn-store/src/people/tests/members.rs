@@ -1,9 +1,9 @@
 use inn_ports::{Grants, People, Requests, StoreError};
-use inn_protocol::Code;
-use inn_protocol::people::Role;
+use inn_protocol::people::{Role, Tenant};
 use inn_protocol::request::RequestState;
+use inn_protocol::{Code, TenantId};
 
-use crate::people::fixture::{World, code, offer};
+use crate::people::fixture::{World, call_in, code, offer, refusal};
 
 async fn epoch(world: &World, email: &str) -> i64 {
     let text = "SELECT m.epoch FROM inn.members m JOIN inn.users u ON u.id = m.user_id WHERE u.email_key = $1";
@@ -25,7 +25,9 @@ async fn a_member_is_added_changed_and_removed_and_every_step_moves_the_epoch() 
     let first = epoch(&world, "bob@example.org").await;
     set(Role::Viewer, None).await.unwrap();
     assert_eq!(epoch(&world, "bob@example.org").await, first, "nothing changed, nothing moves");
-    set(Role::Editor, Some("$stolen")).await.unwrap();
+    assert_eq!(code(set(Role::Editor, Some("$stolen")).await), Code::Conflict, "never silently ignored");
+    assert_eq!(epoch(&world, "bob@example.org").await, first, "and nothing changed");
+    set(Role::Editor, None).await.unwrap();
     let second = epoch(&world, "bob@example.org").await;
     assert!(second > first);
     let bob = world.store.user_secret("bob@example.org").await.unwrap().unwrap();
@@ -92,11 +94,7 @@ async fn removing_a_member_takes_their_grants_claims_and_sessions_in_the_tenant(
     world.store.set_member(&call, world.tenant, "bob@example.org", Some("$x"), Role::Editor).await.unwrap();
     let bob = world.store.user_secret("bob@example.org").await.unwrap().unwrap().user;
     let session = world.session(bob, "bob").await;
-    let elsewhere = inn_protocol::people::Tenant {
-        id: inn_protocol::TenantId::new(),
-        slug: "bobs".to_owned(),
-        name: "Bob's".to_owned(),
-    };
+    let elsewhere = Tenant { id: TenantId::new(), slug: "bobs".to_owned(), name: "Bob's".to_owned() };
     world.store.create_tenant(&world.call("x"), &elsewhere, bob).await.unwrap();
     let mut other = world.new_session(bob, "bob elsewhere");
     other.tenant = elsewhere.id;
@@ -143,4 +141,63 @@ async fn what_is_no_address_is_refused() {
         let refused = world.store.set_member(&world.call("x"), world.tenant, email, Some("$x"), Role::Viewer).await;
         assert_eq!(code(refused), Code::InvalidParameter, "{email:?}");
     }
+}
+
+#[tokio::test]
+async fn a_password_for_an_address_with_an_account_changes_nothing_and_says_so() {
+    let world = World::new().await;
+    let elsewhere = second_tenant(&world).await;
+    for (tenant, email) in [(world.tenant, "ada@example.org"), (elsewhere, "CARL@example.org")] {
+        let set = world.store.set_member(&world.call("x"), tenant, email, Some("$mine now"), Role::Owner).await;
+        let refused = refusal(set);
+        assert_eq!(refused.code, Code::Conflict, "{email}");
+        assert!(refused.message.contains("password"), "{}", refused.message);
+    }
+    let passwords = "SELECT count(*) FROM inn.users WHERE password = '$mine now'";
+    assert_eq!(world.count(passwords).await, 0);
+    assert_eq!(world.entries("x").await, 0);
+}
+
+/// A tenant of Carl, who is nobody in the first one.
+async fn second_tenant(world: &World) -> TenantId {
+    let stranger = world.member("carl@example.org", Role::Viewer).await;
+    let tenant = Tenant { id: TenantId::new(), slug: "carls".to_owned(), name: "Carl's".to_owned() };
+    world.store.create_tenant(&world.call("tenants.create"), &tenant, stranger).await.unwrap();
+    world.store.remove_member(&world.call("members.remove"), world.tenant, stranger).await.unwrap();
+    tenant.id
+}
+
+#[tokio::test]
+async fn only_owners_of_the_first_tenant_create_accounts() {
+    let world = World::new().await;
+    let elsewhere = second_tenant(&world).await;
+    let by = |email: &'static str| {
+        let world = &world;
+        async move { world.store.user_secret(email).await.unwrap().unwrap().user }
+    };
+    let (stranger, ada) = (by("carl@example.org").await, world.owner);
+    let editor = world.member("eve@example.org", Role::Editor).await;
+    let add = |caller, email: &'static str, password| {
+        let mut call = call_in(elsewhere, "members.set");
+        call.draft.user = Some(caller);
+        let world = &world;
+        async move { world.store.set_member(&call, elsewhere, email, password, Role::Viewer).await }
+    };
+    for caller in [stranger, editor] {
+        let refused = refusal(add(caller, "new@example.org", Some("$x")).await);
+        assert_eq!((refused.code, refused.leg), (Code::Forbidden, Some("user")));
+        assert!(refused.message.contains("first tenant") && refused.who_can_fix.is_some(), "{}", refused.message);
+    }
+    assert!(world.store.user_secret("new@example.org").await.unwrap().is_none());
+    let refused = refusal(add(stranger, "new@example.org", None).await);
+    assert_eq!((refused.code, refused.violations[0].field.as_str()), (Code::InvalidParameter, "password"));
+    // Who has an account already can be added by any owner.
+    add(stranger, "eve@example.org", None).await.unwrap();
+    // An owner of the first tenant creates accounts wherever they are an owner.
+    assert_eq!(add(ada, "new@example.org", Some("$x")).await.unwrap().stored["newAccount"], true);
+    add(stranger, "new@example.org", None).await.unwrap();
+    // And no longer when they are none.
+    world.member("eve@example.org", Role::Owner).await;
+    world.store.remove_member(&world.call("x"), world.tenant, ada).await.unwrap();
+    assert_eq!(code(add(ada, "newer@example.org", Some("$x")).await), Code::Forbidden);
 }

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use inn_ports::{Grants, People, Requests, StoreError};
+use inn_ports::{Directory, Grants, People, Requests, StoreError};
 use inn_protocol::Code;
 use inn_protocol::people::Role;
 use inn_protocol::request::{NewRequest, RequestState};
@@ -204,4 +204,61 @@ async fn a_claim_walks_the_index_of_waiting_rows_however_many_there_are() {
     let plan = rows.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>().join("\n");
     assert!(plan.contains("requests_waiting_idx"), "{plan}");
     assert!(!plan.contains("Seq Scan on requests"), "{plan}");
+}
+
+#[tokio::test]
+async fn an_agent_answers_requests_only_while_its_person_is_an_editor_at_least() {
+    let world = World::new().await;
+    let bob = world.member("bob@example.org", Role::Editor).await;
+    let grant = world.granted(&world.agent, bob, &["queue:summarise-board"], true).await;
+    world.asked(&world.request()).await;
+    let offered = || async { world.store.queue_grants(&world.agent).await.unwrap().len() };
+    let claim = || async { world.store.claim(&world.call("x"), &world.agent, &[offer(&grant)], 1).await };
+    assert_eq!(offered().await, 1);
+    let takes_away = [
+        "UPDATE inn.members SET role = 'viewer' WHERE user_id = $1",
+        "UPDATE inn.members SET removed_at = now() WHERE user_id = $1",
+        "UPDATE inn.users SET disabled_at = now() WHERE id = $1",
+    ];
+    let gives_back = [
+        "UPDATE inn.members SET role = 'editor' WHERE user_id = $1",
+        "UPDATE inn.members SET removed_at = NULL WHERE user_id = $1",
+        "UPDATE inn.users SET disabled_at = NULL WHERE id = $1",
+    ];
+    for (taken, given) in takes_away.into_iter().zip(gives_back) {
+        world.admin.execute(taken, &[&bob.uuid()]).await.unwrap();
+        assert_eq!(offered().await, 0, "{taken}");
+        assert!(!world.store.claimable(&[offer(&grant)]).await.unwrap(), "{taken}");
+        let refused = claim().await;
+        assert!(matches!(refused, Err(StoreError::Stale)), "{taken}: {refused:?}");
+        world.admin.execute(given, &[&bob.uuid()]).await.unwrap();
+    }
+    assert_eq!(offered().await, 1);
+    assert_eq!(claim().await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claim_waits_for_the_change_of_its_persons_role() {
+    let world = World::new().await;
+    let bob = world.member("bob@example.org", Role::Editor).await;
+    let grant = world.granted(&world.agent, bob, &["queue:summarise-board"], true).await;
+    world.asked(&world.request()).await;
+    let lowers = "BEGIN; UPDATE inn.members SET role = 'viewer' WHERE role = 'editor'";
+    world.admin.batch_execute(lowers).await.unwrap();
+    let claim = tokio::spawn({
+        let (store, call, agent, offer) = (world.store.clone(), world.call("x"), world.agent.clone(), offer(&grant));
+        async move { store.claim(&call, &agent, &[offer], 1).await }
+    });
+    let watcher = world.db.admin().await;
+    let waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    for _ in 0..400 {
+        if watcher.query_one(waits, &[]).await.unwrap().get::<_, i64>(0) > 0 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    world.admin.batch_execute("COMMIT").await.unwrap();
+    let claimed = claim.await.unwrap();
+    assert!(matches!(claimed, Err(StoreError::Stale)), "{claimed:?}");
+    assert_eq!(world.count("SELECT count(*) FROM inn.requests WHERE state = 'working'").await, 0);
 }

@@ -1,10 +1,10 @@
-use inn_ports::{Requests, StoreError};
+use inn_ports::{Grants, Requests, StoreError};
 use inn_protocol::grant::Grant;
 use inn_protocol::request::{HoldCommand, NewRequest, Progress, QueueRequest, RequestState};
 use inn_protocol::{AgentId, Code, RequestId};
 use serde_json::json;
 
-use crate::people::fixture::{World, agent_number, code, offer};
+use crate::people::fixture::{World, agent_number, code, offer, refusal};
 
 struct Held {
     world: World,
@@ -116,7 +116,7 @@ async fn a_claim_under_a_grant_that_is_marked_revoked_says_so() {
     let held = Held::new(World::request).await;
     // As a revocation of another node would look to a call that locked the request first.
     held.world.admin.batch_execute("UPDATE inn.grants SET revoked_at = now()").await.unwrap();
-    let refused = crate::people::fixture::refusal(held.say(held.request.epoch, HoldCommand::Heartbeat).await);
+    let refused = refusal(held.say(held.request.epoch, HoldCommand::Heartbeat).await);
     assert_eq!((refused.code, refused.leg), (Code::ClaimLost, Some("grant")));
     assert!(refused.message.contains("revoked"), "{}", refused.message);
 }
@@ -150,4 +150,45 @@ async fn of_two_answers_at_once_one_counts() {
         }
     }
     assert_eq!(counted, 1);
+}
+
+#[tokio::test]
+async fn a_holder_whose_person_may_no_longer_answer_has_lost_the_claim() {
+    let held = Held::new(World::request).await;
+    let (world, epoch) = (&held.world, held.request.epoch);
+    let takes_away = [
+        ("UPDATE inn.members SET role = 'viewer'", "UPDATE inn.members SET role = 'editor'"),
+        ("UPDATE inn.members SET removed_at = now()", "UPDATE inn.members SET removed_at = NULL"),
+        ("UPDATE inn.users SET disabled_at = now()", "UPDATE inn.users SET disabled_at = NULL"),
+    ];
+    for (taken, given) in takes_away {
+        world.admin.batch_execute(taken).await.unwrap();
+        for command in [HoldCommand::Heartbeat, HoldCommand::Complete(json!({}))] {
+            let refused = refusal(held.say(epoch, command).await);
+            assert_eq!((refused.code, refused.leg), (Code::ClaimLost, Some("user")), "{taken}");
+            assert!(refused.message.contains("may no longer answer requests"), "{}", refused.message);
+        }
+        world.admin.batch_execute(given).await.unwrap();
+    }
+    let done = held.say(epoch, HoldCommand::Complete(json!({}))).await.unwrap();
+    assert_eq!(done.state, RequestState::Completed);
+}
+
+#[tokio::test]
+async fn what_was_said_about_an_earlier_attempt_does_not_outlive_it() {
+    let held = Held::new(World::request).await;
+    let world = &held.world;
+    let released = held.say(held.request.epoch, HoldCommand::Release { reason: "busy".to_owned() }).await.unwrap();
+    assert_eq!(released.reason.as_deref(), Some("busy"), "while it waits, it says why");
+    let again = claim(world, &held.grant).await;
+    assert_eq!(again.reason, None, "a claim begins anew");
+    // Revoked under the holder, claimed under another grant, completed.
+    world.store.revoke(&world.call("x"), world.tenant, held.grant.id).await.unwrap();
+    let fenced = world.store.request(world.app.id, held.request.id).await.unwrap().unwrap();
+    assert!(fenced.reason.is_some_and(|reason| reason.contains("revoked")));
+    let claimed = claim(world, &world.queue_grant().await).await;
+    // As an earlier release of ours left it.
+    world.admin.batch_execute("UPDATE inn.requests SET reason = 'grant_revoked'").await.unwrap();
+    let done = held.say(claimed.epoch, HoldCommand::Complete(json!({}))).await.unwrap();
+    assert_eq!((done.state, done.reason), (RequestState::Completed, None));
 }

@@ -141,7 +141,7 @@ async fn ended_requests_never_change_and_move_to_the_history() {
     assert_eq!(world.count("SELECT count(*) FROM inn.requests_history").await, 1);
     let after = world.store.request(world.app.id, asked.id).await.unwrap().unwrap();
     assert_eq!(format!("{after:?}"), format!("{before:?}"), "the same answer from either place");
-    assert_eq!(world.store.requests(world.app.id, Some(RequestState::Completed), 10).await.unwrap().len(), 1);
+    assert_eq!(world.store.requests(world.app.id, Some(RequestState::Completed), None, 10).await.unwrap().len(), 1);
     assert!(world.store.held_request(&world.agent, asked.id).await.unwrap().is_some());
     let late = world.store.hold(&world.call("x"), asked.id, &world.agent, held.epoch, &HoldCommand::Heartbeat).await;
     assert_eq!(code(late), Code::ClaimLost);
