@@ -39,7 +39,10 @@ fn walk(dir: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
         if path.is_dir() {
             walk(&path, files)?;
         } else if fs::metadata(&path)?.len() > LARGEST {
-            return Err(io::Error::other(format!("{} is too large for a demo app: is it a left-over?", path.display())));
+            return Err(io::Error::other(format!(
+                "{} is too large for a demo app: is it a left-over?",
+                path.display()
+            )));
         } else {
             files.push(path);
         }

@@ -121,6 +121,14 @@ impl Incoming {
         self.fail(read.await.err().unwrap_or(refusal))
     }
 
+    /// What was made out of the HTTP request, or its refusal, registered.
+    pub async fn fit<T>(&self, checked: Result<T, Refusal>) -> Result<T, ApiError> {
+        match checked {
+            Ok(fitting) => Ok(fitting),
+            Err(refusal) => Err(self.unreadable(refusal).await),
+        }
+    }
+
     /// First value of a query parameter.
     pub fn param(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())

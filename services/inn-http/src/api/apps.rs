@@ -95,13 +95,12 @@ fn no_app() -> Refusal {
 }
 
 pub(super) async fn deploy(incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    let fail = |refusal| incoming.fail(refusal);
     let slug = incoming.param("slug").unwrap_or_default().to_owned();
     if !is_slug(&slug) {
-        return Err(fail(Refusal::new(
+        return Err(incoming.unreadable(Refusal::new(
             Code::InvalidParameter,
             "slug (in the query) must be 1 to 40 lower-case letters, digits and inner hyphens: it becomes the app's host name.",
-        )));
+        )).await);
     }
     let flag = |name| matches!(incoming.param(name), Some("true" | "1" | ""));
     let options = InstallOptions {

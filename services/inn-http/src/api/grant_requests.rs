@@ -37,10 +37,10 @@ struct Create {
 pub(super) async fn create(mut incoming: Incoming) -> Result<HttpResponse, ApiError> {
     incoming.rate_auth("")?;
     let body: Create = incoming.document().await?;
-    let scopes = views::parse_scopes(&body.scopes).map_err(|refusal| incoming.fail(refusal))?;
+    let scopes = incoming.fit(views::parse_scopes(&body.scopes)).await?;
     let app = incoming.state.gateway.app(&body.app).await.map_err(|refusal| incoming.fail(refusal))?;
     let app = app.ok_or_else(|| incoming.fail(Refusal::new(Code::UnknownApp, "There is no app of that name.")))?;
-    check_declared(&scopes, &app.definition.scopes()).map_err(|refusal| incoming.fail(refusal))?;
+    incoming.fit(check_declared(&scopes, &app.definition.scopes())).await?;
     incoming.about = Some(app.tenant);
     let reason: String = body.reason.chars().filter(|c| !c.is_control()).take(500).collect();
     let input = (app.clone(), scopes, reason, code(rand::random()));
@@ -116,7 +116,7 @@ pub(super) async fn list(incoming: Incoming) -> Result<HttpResponse, ApiError> {
 }
 
 pub(super) async fn view(mut incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
-    let id = parse(&incoming, &path)?;
+    let id = parse(&incoming, &path).await?;
     let about = incoming.state.store.grant_request(id).await.map_err(|error| incoming.fail(error.into()))?;
     incoming.about = about.map(|request| request.tenant);
     let (store, gateway) = (&incoming.state.store, &incoming.state.gateway);
@@ -135,8 +135,8 @@ pub(super) async fn view(mut incoming: Incoming, path: Path<String>) -> Result<H
     Ok(respond::ok(incoming.id, &body))
 }
 
-fn parse(incoming: &Incoming, text: &str) -> Result<GrantRequestId, ApiError> {
-    text.parse().map_err(|_| incoming.fail(Refusal::not_found()))
+async fn parse(incoming: &Incoming, text: &str) -> Result<GrantRequestId, ApiError> {
+    incoming.fit(text.parse().map_err(|_| Refusal::not_found())).await
 }
 
 /// What a person answers. Without `scopes` it is a yes to everything that was asked.
@@ -153,7 +153,7 @@ pub struct Approve {
 }
 
 pub(super) async fn approve(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
-    let id = parse(&incoming, &path)?;
+    let id = parse(&incoming, &path).await?;
     let body: Approve = incoming.document().await?;
     let grant = decide(&incoming, id, body).await?;
     let app = incoming.state.gateway.app(&grant.app_slug).await.map_err(|refusal| incoming.fail(refusal))?;
@@ -162,9 +162,8 @@ pub(super) async fn approve(incoming: Incoming, path: Path<String>) -> Result<Ht
 
 /// Consent, for the API and the console alike.
 pub async fn decide(incoming: &Incoming, id: GrantRequestId, body: Approve) -> Result<Grant, ApiError> {
-    let fail = |refusal| incoming.fail(refusal);
     let chosen = match &body.scopes {
-        Some(texts) => Some(views::parse_scopes(texts).map_err(fail)?),
+        Some(texts) => Some(incoming.fit(views::parse_scopes(texts)).await?),
         None => None,
     };
     let checked = freshen(incoming, body.password.as_deref()).await?;
@@ -219,7 +218,7 @@ async fn freshen(incoming: &Incoming, password: Option<&str>) -> Result<Option<U
 }
 
 pub(super) async fn refuse(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
-    let id = parse(&incoming, &path)?;
+    let id = parse(&incoming, &path).await?;
     let request = decline(&incoming, id, None).await?;
     Ok(respond::ok(incoming.id, &request))
 }

@@ -34,7 +34,7 @@ pub(super) async fn list(incoming: Incoming) -> Result<HttpResponse, ApiError> {
 }
 
 pub(super) async fn view(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
-    let id: GrantId = path.parse().map_err(|_| incoming.fail(Refusal::not_found()))?;
+    let id: GrantId = incoming.fit(path.parse().map_err(|_| Refusal::not_found())).await?;
     let (store, gateway) = (&incoming.state.store, &incoming.state.gateway);
     let body = incoming
         .read(Action::ListGrants, |admitted| async move {
@@ -54,7 +54,7 @@ pub fn may_touch(person: &Person, grant: &Grant) -> bool {
 }
 
 pub(super) async fn revoke(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
-    let id: GrantId = path.parse().map_err(|_| incoming.fail(Refusal::not_found()))?;
+    let id: GrantId = incoming.fit(path.parse().map_err(|_| Refusal::not_found())).await?;
     let revocation = revoke_grant(&incoming, id).await?;
     let receipt = incoming.state.config.platform(&format!("/v1/receipts/{}", incoming.id)).into();
     let body = respond::with(&revocation, [("receipt", receipt)]);

@@ -37,7 +37,8 @@ pub(super) async fn set(incoming: Incoming) -> Result<HttpResponse, ApiError> {
         || !body.email.contains('@')
         || body.email.chars().any(char::is_whitespace)
     {
-        return Err(fail(Refusal::new(Code::InvalidParameter, "email does not look like an address.")));
+        let refusal = Refusal::new(Code::InvalidParameter, "email does not look like an address.");
+        return Err(incoming.unreadable(refusal).await);
     }
     let hash = match &body.password {
         Some(password) => Some(hash(&incoming.state, password).await.map_err(fail)?),
@@ -62,7 +63,7 @@ pub(super) async fn set(incoming: Incoming) -> Result<HttpResponse, ApiError> {
 }
 
 pub(super) async fn remove(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
-    let user: UserId = path.parse().map_err(|_| incoming.fail(Refusal::not_found()))?;
+    let user: UserId = incoming.fit(path.parse().map_err(|_| Refusal::not_found())).await?;
     let bus = incoming.state.bus.clone();
     let receipt = incoming
         .perform(Action::ManageMembers { verb: "remove" }, user, move |store, admitted, user| {

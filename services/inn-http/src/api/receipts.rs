@@ -17,7 +17,7 @@ use crate::incoming::Incoming;
 use crate::respond;
 
 pub(super) async fn view(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
-    let id: CallId = path.parse().map_err(|_| incoming.fail(Refusal::not_found()))?;
+    let id: CallId = incoming.fit(path.parse().map_err(|_| Refusal::not_found())).await?;
     let store = &incoming.state.store;
     let receipt: Receipt = incoming
         .read(Action::ReadReceipt { call: id }, |admitted| async move {

@@ -196,7 +196,8 @@ struct HowFar {
 pub(super) async fn progress(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
     let body: HowFar = incoming.document().await?;
     if body.percent > 100 {
-        return Err(incoming.fail(Refusal::new(Code::InvalidParameter, "percent must be 0 to 100.")));
+        let refusal = Refusal::new(Code::InvalidParameter, "percent must be 0 to 100.");
+        return Err(incoming.unreadable(refusal).await);
     }
     let step = line(&body.step, 200);
     hold(incoming, &path, "progress", body.epoch, HoldCommand::Progress(Progress { step, percent: body.percent })).await
@@ -244,7 +245,7 @@ async fn hold(
     epoch: i64,
     command: HoldCommand,
 ) -> Result<HttpResponse, ApiError> {
-    let id: RequestId = path.parse().map_err(|_| incoming.fail(Refusal::not_found()))?;
+    let id: RequestId = incoming.fit(path.parse().map_err(|_| Refusal::not_found())).await?;
     let agent = key_of(&incoming, Action::Hold { request: id, verb }).await?;
     let held = incoming.state.store.held_request(&agent, id).await.map_err(|error| incoming.fail(error.into()))?;
     incoming.about = held.map(|request| request.tenant);
@@ -314,7 +315,7 @@ fn no_app() -> Refusal {
 }
 
 pub(super) async fn view(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
-    let id: RequestId = path.parse().map_err(|_| incoming.fail(Refusal::not_found()))?;
+    let id: RequestId = incoming.fit(path.parse().map_err(|_| Refusal::not_found())).await?;
     let slug = incoming.param("app").map(str::to_owned);
     let incoming = at_app(incoming, slug)?;
     let store = &incoming.state.store;
@@ -338,7 +339,7 @@ struct Cancel {
 }
 
 pub(super) async fn cancel(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
-    let id: RequestId = path.parse().map_err(|_| incoming.fail(Refusal::not_found()))?;
+    let id: RequestId = incoming.fit(path.parse().map_err(|_| Refusal::not_found())).await?;
     let body: Cancel = incoming.document().await?;
     let incoming = at_app(incoming, Some(body.app))?;
     let reason = match line(&body.reason, 2_000) {

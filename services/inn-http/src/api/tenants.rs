@@ -35,14 +35,16 @@ struct Create {
 
 pub(super) async fn create(incoming: Incoming) -> Result<HttpResponse, ApiError> {
     let body: Create = incoming.document().await?;
-    let fail = |refusal| incoming.fail(refusal);
     if !is_slug(&body.slug) {
-        return Err(fail(Refusal::new(
-            Code::InvalidParameter,
-            "slug must be 1 to 40 lower-case letters, digits and inner hyphens.",
-        )));
+        return Err(incoming
+            .unreadable(Refusal::new(
+                Code::InvalidParameter,
+                "slug must be 1 to 40 lower-case letters, digits and inner hyphens.",
+            ))
+            .await);
     }
-    let tenant = Tenant { id: TenantId::new(), slug: body.slug, name: views::name(&body.name, "name").map_err(fail)? };
+    let name = incoming.fit(views::name(&body.name, "name")).await?;
+    let tenant = Tenant { id: TenantId::new(), slug: body.slug, name };
     let answer = json!(tenant);
     incoming
         .perform(Action::CreateTenant, tenant, |store, admitted, tenant| async move {

@@ -36,9 +36,8 @@ pub(super) async fn take(mut incoming: Incoming) -> Result<HttpResponse, ApiErro
     let body: Take = incoming.document().await?;
     let about = incoming.state.store.grant(body.grant).await.map_err(|error| incoming.fail(error.into()))?;
     incoming.about = about.map(|grant| grant.tenant);
-    let fail = |refusal| incoming.fail(refusal);
     let wanted = match &body.scopes {
-        Some(texts) => Some(views::parse_scopes(texts).map_err(fail)?),
+        Some(texts) => Some(incoming.fit(views::parse_scopes(texts)).await?),
         None => None,
     };
     let now = incoming.state.gateway.clock().now();

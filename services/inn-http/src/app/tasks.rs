@@ -91,7 +91,7 @@ pub(super) async fn list(incoming: Incoming) -> Result<HttpResponse, ApiError> {
 /// `GET /api/_a2app/tasks/{id}`
 pub(super) async fn view(incoming: Incoming, path: Path<Ids>) -> Result<HttpResponse, ApiError> {
     let fail = |refusal| incoming.fail(refusal);
-    let id = parse(&path).map_err(fail)?;
+    let id = incoming.fit(parse(&path)).await?;
     let store = &incoming.state.store;
     let call = incoming.call(Action::ViewRequest { request: id }, Value::Null);
     let read = incoming.state.gateway.read(call, |admitted| async move {
@@ -106,7 +106,7 @@ pub(super) async fn view(incoming: Incoming, path: Path<Ids>) -> Result<HttpResp
 /// `POST /api/_a2app/tasks/{id}/cancel`
 pub(super) async fn cancel(incoming: Incoming, path: Path<Ids>) -> Result<HttpResponse, ApiError> {
     let fail = |refusal| incoming.fail(refusal);
-    let id = parse(&path).map_err(fail)?;
+    let id = incoming.fit(parse(&path)).await?;
     let store = Arc::clone(&incoming.state.store);
     let call = incoming.call(Action::CancelRequest { request: id }, Value::Null);
     let canceled = incoming.state.gateway.perform(call, move |admitted| {

@@ -9,7 +9,7 @@ use inn_protocol::{Code, Refusal};
 use serde_json::Value;
 
 use super::operations;
-use crate::error::ApiError;
+use crate::error::{ApiError, CALL_HEADER};
 use crate::incoming::Incoming;
 
 /// Own files only; nothing inline, no frames, no plug-ins, no form to elsewhere.
@@ -55,6 +55,7 @@ pub(super) async fn serve(request: HttpRequest, incoming: Incoming) -> Result<Ht
         return Err(incoming.fail(Refusal::internal()));
     };
     Ok(HttpResponse::Ok()
+        .insert_header((CALL_HEADER.clone(), incoming.id.to_string()))
         .insert_header((CONTENT_TYPE, content_type(path)))
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))
         .insert_header(("X-Content-Type-Options", "nosniff"))
