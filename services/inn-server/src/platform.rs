@@ -14,7 +14,7 @@ mod trace;
 pub(crate) use parts::{open_keys, read_optional};
 
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ impl Platform {
     pub fn start_until(settings: Settings, role: Role, stop: CancellationToken) -> anyhow::Result<Self> {
         crate::tls::install();
         let (tell, told) = sync_channel(1);
-        let (restarted, restarts) = channel();
+        let (restarted, restarts) = sync_channel(UNREAD_RESTARTS);
         let watch = Watch { stop: stop.clone(), restarts: restarted };
         let thread = std::thread::Builder::new()
             .name("inn-platform".to_owned())
@@ -162,6 +162,8 @@ impl Drop for Platform {
     }
 }
 
+/// Restarts of the embedded database that are kept for whoever asks later.
+const UNREAD_RESTARTS: usize = 8;
 /// How long connections may take to close after everything that uses them has ended.
 const CLOSING: Duration = Duration::from_secs(3);
 

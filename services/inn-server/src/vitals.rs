@@ -9,8 +9,8 @@ use inn_http::Vitals;
 use inn_store::{PgStore, PoolStatus};
 use parking_lot::Mutex;
 use prometheus::{
-    Encoder as _, Gauge, GaugeVec, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
-    TextEncoder,
+    Encoder as _, Gauge, GaugeVec, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
+    Registry, TextEncoder,
 };
 
 /// The parts of this node that can be asked how they are.

@@ -242,3 +242,13 @@ async fn an_agent_is_no_superuser_even_for_an_owner() {
             .refused(400, "invalid_filter");
     }
 }
+
+#[tokio::test]
+async fn zero_and_false_are_values_and_not_lost_ones() {
+    let host = TestHost::start().await;
+    let owner = host.owner().await;
+    let (_, list) = kanban::board(host.door(), &owner).await;
+    let card = json!({"title": "first", "list": list, "position": 0, "archived": false});
+    let stored = kanban::create(host.door(), "cards", &card, &owner).send().await.expect(200);
+    assert_eq!((&stored["position"], &stored["archived"]), (&json!(0), &json!(false)), "{stored}");
+}

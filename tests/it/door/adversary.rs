@@ -48,9 +48,15 @@ async fn a_viewer_cannot_give_an_agent_what_the_viewer_may_not_do() {
     let (board, _) = kanban::board(host.door(), &owner).await;
     kanban::ask(host.door(), &owner, &board).await;
     let mut agent = host.new_agent().await;
-    let consent = Consent { others_requests: true, plain_token: false };
+    // Requests of others are refused at consent (v1/grant_requests); the bare scope is given and is worth nothing.
+    let consent = Consent { others_requests: false, plain_token: false };
     agent.obtain(&viewer, kanban::SLUG, &["queue:summarise-board"], &consent).await;
-    assert_eq!(agent.claim().await, None);
+    agent.queue("claim", &json!({})).send().await.refused(403, "insufficient_scope");
+    // And who consents to answering others' requests without being allowed to is told so.
+    let request = agent.ask_for_grant(kanban::SLUG, &["queue:summarise-board"]).await;
+    let yes = json!({"password": inn_tests::host::PASSWORD, "othersRequests": true});
+    let approve = format!("/v1/grant-requests/{}/approve", request["id"].as_str().unwrap());
+    host.door().post(approve, &yes).by(&viewer).send().await.refused(403, "forbidden");
 }
 
 #[tokio::test]

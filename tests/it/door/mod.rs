@@ -1,5 +1,6 @@
 //! Who gets in at all: signatures, tokens, helpers, browsers, the loopback token.
 
+mod adversary;
 mod browsers;
 mod helpers;
 mod loopback;

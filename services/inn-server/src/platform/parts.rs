@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 
 use anyhow::{Context as _, bail};
 use inn_grants::token::RootKeys;
@@ -46,7 +46,7 @@ pub(super) struct Watch {
     /// Cancelled when the database is gone for good.
     pub(super) stop: CancellationToken,
     /// The server's new process, after each restart.
-    pub(super) restarts: Sender<u32>,
+    pub(super) restarts: SyncSender<u32>,
 }
 
 impl Parts {

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 
 use anyhow::Context as _;
 use inn_embedded::{EmbeddedError, EmbeddedPostgres, Options};
@@ -22,7 +22,7 @@ const ELSEWHERE: &str = "/var/lib/inn-postgres";
 const POINTER: &str = "postgres-place";
 
 /// Starts it and keeps it running; see [`Keeper::new`] for `stop` and `restarts`.
-pub(crate) fn start(settings: &Settings, stop: CancellationToken, restarts: Sender<u32>) -> anyhow::Result<Keeper> {
+pub(crate) fn start(settings: &Settings, stop: CancellationToken, restarts: SyncSender<u32>) -> anyhow::Result<Keeper> {
     let dir = std::path::absolute(&settings.data.dir).with_context(|| settings.data.dir.display().to_string())?;
     let place = place(&dir)?;
     not_lost(&dir, &place)?;

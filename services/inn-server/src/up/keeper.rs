@@ -1,7 +1,7 @@
 //! Keeps the embedded database running: notices its end, starts it again, and ends the platform when that does not help.
 
 use std::process::ExitStatus;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -50,7 +50,7 @@ pub(crate) struct Keeper {
     url: String,
     pid: u32,
     /// Closing it is the order to stop.
-    order: Option<Sender<()>>,
+    order: Option<SyncSender<()>>,
     thread: Option<JoinHandle<anyhow::Result<()>>>,
 }
 
@@ -61,7 +61,7 @@ impl Keeper {
         server: EmbeddedPostgres,
         database: &str,
         stop: CancellationToken,
-        restarts: Sender<u32>,
+        restarts: SyncSender<u32>,
     ) -> anyhow::Result<Self> {
         Self::with(PATIENCE, server, database, stop, restarts)
     }
@@ -71,10 +71,10 @@ impl Keeper {
         server: EmbeddedPostgres,
         database: &str,
         stop: CancellationToken,
-        restarts: Sender<u32>,
+        restarts: SyncSender<u32>,
     ) -> anyhow::Result<Self> {
         let (url, pid) = (server.url(database), server.pid());
-        let (order, orders) = channel();
+        let (order, orders) = sync_channel(1);
         let watch = Watch { patience, server, stop, restarts, orders };
         let thread = std::thread::Builder::new().name("inn-database".to_owned()).spawn(move || watch.run())?;
         Ok(Self { url, pid, order: Some(order), thread: Some(thread) })
@@ -114,7 +114,7 @@ struct Watch {
     patience: Patience,
     server: EmbeddedPostgres,
     stop: CancellationToken,
-    restarts: Sender<u32>,
+    restarts: SyncSender<u32>,
     orders: Receiver<()>,
 }
 
@@ -156,8 +156,8 @@ impl Watch {
                 Ok(()) => {
                     let pid = self.server.pid();
                     tracing::warn!(pid, "embedded PostgreSQL runs again");
-                    // Nobody may be interested.
-                    self.restarts.send(pid).ok();
+                    // Nobody may be interested, and then nobody is waited for.
+                    self.restarts.try_send(pid).ok();
                     return Ok(None);
                 }
                 Err(error) => {
@@ -212,19 +212,19 @@ mod tests {
     fn a_server_that_dies_is_started_again_until_it_dies_too_often() {
         let home = tempfile::tempdir().unwrap();
         let patience = Patience { pauses: &[Duration::ZERO, Duration::ZERO], steady: Duration::from_hours(1) };
-        let (tell, told) = channel();
+        let (tell, told) = sync_channel(8);
         let stop = CancellationToken::new();
         let keeper = Keeper::with(patience, server(&home), "postgres", stop.clone(), tell).unwrap();
         let mut pid = keeper.pid();
         for _ in 0..2 {
             kill(pid);
-            let next = told.recv_timeout(Duration::from_secs(60)).unwrap();
+            let next = told.recv_timeout(Duration::from_mins(1)).unwrap();
             assert_ne!(next, pid);
             pid = next;
             assert!(!stop.is_cancelled());
         }
         kill(pid);
-        assert!(told.recv_timeout(Duration::from_secs(60)).is_err(), "the watch is over");
+        assert_eq!(told.recv_timeout(Duration::from_mins(1)), Err(RecvTimeoutError::Disconnected), "the watch is over");
         assert!(stop.is_cancelled());
         let gone = keeper.end().unwrap_err();
         let text = gone.to_string();
@@ -237,20 +237,20 @@ mod tests {
         let server = server(&home);
         std::fs::write(server.data_dir().join("postgresql.conf"), "no_such_setting = 1\n").unwrap();
         let patience = Patience { pauses: &[Duration::ZERO, Duration::ZERO], steady: Duration::from_hours(1) };
-        let (tell, told) = channel();
+        let (tell, told) = sync_channel(8);
         let keeper = Keeper::with(patience, server, "postgres", CancellationToken::new(), tell).unwrap();
         kill(keeper.pid());
-        assert!(told.recv_timeout(Duration::from_secs(60)).is_err());
+        assert_eq!(told.recv_timeout(Duration::from_mins(1)), Err(RecvTimeoutError::Disconnected));
         assert!(keeper.end().unwrap_err().to_string().contains("it ended with"));
     }
 
     #[test]
     fn a_server_that_is_told_to_stop_is_not_started_again() {
         let home = tempfile::tempdir().unwrap();
-        let (tell, told) = channel();
+        let (tell, told) = sync_channel(8);
         let keeper = Keeper::new(server(&home), "postgres", CancellationToken::new(), tell).unwrap();
         keeper.end().unwrap();
-        assert!(told.recv_timeout(Duration::from_secs(60)).is_err());
+        assert_eq!(told.recv_timeout(Duration::from_mins(1)), Err(RecvTimeoutError::Disconnected));
         assert!(!home.path().join("postgres/postmaster.pid").exists(), "stopped cleanly");
     }
 }

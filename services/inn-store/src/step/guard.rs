@@ -1,8 +1,8 @@
 //! What must hold at the moment of commit, as SQL: the same text opens the one-statement form and the stepped form.
 //!
 //! Order matters: the key's try-lock first (a racer is told at once and waits for nothing), then the live rows
-//! (`FOR SHARE`: a revocation waits for us or we see it, even when it committed after our snapshot), then the nonce,
-//! then the key.
+//! (`FOR SHARE`: a revocation waits for us or we see it, even when it committed after our snapshot; the app's row, which all
+//! its calls would share, is compared without: ADR 0005), then the nonce, then the key.
 
 use deadpool_postgres::Transaction;
 use inn_ports::{StoreError, StoreResult};
@@ -20,7 +20,7 @@ WITH lock AS MATERIALIZED (
     SELECT CASE WHEN $1::bigint IS NULL THEN true ELSE pg_try_advisory_xact_lock($1) END AS ok
 ),
 live_app AS MATERIALIZED (
-    SELECT 1 FROM inn.apps WHERE id = $2 AND epoch = $3 AND status = 'active' FOR SHARE
+    SELECT 1 FROM inn.apps WHERE id = $2 AND epoch = $3 AND status = 'active'
 ),
 live_grant AS MATERIALIZED (
     SELECT 1 FROM inn.grants WHERE id = $4 AND epoch = $5 AND revoked_at IS NULL FOR SHARE
