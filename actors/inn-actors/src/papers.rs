@@ -286,20 +286,7 @@ fn agent(
         .leg("user")
         .fix("an owner of the tenant")
     })?;
-    Ok(Agent {
-        agent: grant.agent.clone(),
-        helper,
-        grant: grant.grant,
-        grant_epoch: grant.epoch,
-        app: grant.app,
-        user: grant.user,
-        tenant: grant.tenant,
-        role: member.role,
-        member_epoch: member.epoch,
-        scopes,
-        app_record: grant.app_record.clone(),
-        via,
-    })
+    Ok(grant.agent(member, scopes, helper, via))
 }
 
 fn person(evidence: &Evidence, app_origin: bool, now: DateTime<Utc>) -> Result<Person, Refusal> {

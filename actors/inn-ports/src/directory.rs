@@ -6,6 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use inn_protocol::app::AppSnapshot;
+use inn_protocol::caller::{Agent, Via};
 use inn_protocol::people::Role;
 use inn_protocol::scope::Scope;
 use inn_protocol::{AgentId, AppId, Digest, GrantId, SessionId, TenantId, UserId};
@@ -33,6 +34,32 @@ pub struct GrantState {
     pub loopback: bool,
     pub app_record: Option<String>,
     pub revoked: bool,
+}
+
+impl GrantState {
+    /// The agent of this grant as a caller, acting for its person as that person is now.
+    pub fn agent(
+        &self,
+        member: &MemberState,
+        scopes: Arc<BTreeSet<Scope>>,
+        helper: Option<AgentId>,
+        via: Via,
+    ) -> Agent {
+        Agent {
+            agent: self.agent.clone(),
+            helper,
+            grant: self.grant,
+            grant_epoch: self.epoch,
+            app: self.app,
+            user: self.user,
+            tenant: self.tenant,
+            role: member.role,
+            member_epoch: member.epoch,
+            scopes,
+            app_record: self.app_record.clone(),
+            via,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]

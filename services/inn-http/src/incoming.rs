@@ -168,11 +168,7 @@ impl Incoming {
         T: Send + 'static,
         F: Future<Output = StoreResult<T>> + Send + 'static,
     {
-        let input = Arc::new(input);
-        let store = &self.state.store;
-        let call = self.call(action, Value::Null);
-        let effect = |admitted| effect(Arc::clone(store), admitted, Arc::clone(&input));
-        self.state.gateway.perform(call, effect).await.map_err(|refusal| self.fail(refusal))
+        self.perform_call(self.call(action, Value::Null), input, effect).await
     }
 
     /// [`Self::perform`] as a call of its own, when one HTTP request makes two: each has its own id and entry.
@@ -186,9 +182,22 @@ impl Incoming {
         T: Send + 'static,
         F: Future<Output = StoreResult<T>> + Send + 'static,
     {
+        let call = Call { id: CallId::new(), idempotency_key: None, ..self.call(action, Value::Null) };
+        self.perform_call(call, input, effect).await
+    }
+
+    async fn perform_call<T, I, F>(
+        &self,
+        call: Call,
+        input: I,
+        effect: impl Fn(Arc<dyn Store>, Arc<Admitted>, Arc<I>) -> F,
+    ) -> Result<T, ApiError>
+    where
+        T: Send + 'static,
+        F: Future<Output = StoreResult<T>> + Send + 'static,
+    {
         let input = Arc::new(input);
         let store = &self.state.store;
-        let call = Call { id: CallId::new(), idempotency_key: None, ..self.call(action, Value::Null) };
         let effect = |admitted| effect(Arc::clone(store), admitted, Arc::clone(&input));
         self.state.gateway.perform(call, effect).await.map_err(|refusal| self.fail(refusal))
     }

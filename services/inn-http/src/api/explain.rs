@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use inn_protocol::call::Action;
-use inn_protocol::caller::{Agent, Caller, Via};
+use inn_protocol::caller::{Caller, Via};
 use inn_protocol::people::Role;
 use inn_protocol::{Code, GrantId, Refusal};
 use inn_rules::access::{self, Explanation, Host};
@@ -55,20 +55,7 @@ pub(super) async fn explain(incoming: Incoming) -> Result<HttpResponse, ApiError
                     }
                     let member = store.member(grant.tenant, grant.user).await?;
                     let Some(member) = member else { return Ok(left()) };
-                    Caller::Agent(Agent {
-                        agent: grant.agent.clone(),
-                        helper: None,
-                        grant: grant.grant,
-                        grant_epoch: grant.epoch,
-                        app: grant.app,
-                        user: grant.user,
-                        tenant: grant.tenant,
-                        role: member.role,
-                        member_epoch: member.epoch,
-                        scopes: Arc::clone(&grant.scopes),
-                        app_record: grant.app_record.clone(),
-                        via: Via::Signed,
-                    })
+                    Caller::Agent(grant.agent(&member, Arc::clone(&grant.scopes), None, Via::Signed))
                 }
             };
             let host = Host { loopback: gateway.is_loopback() };

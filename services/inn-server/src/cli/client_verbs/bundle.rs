@@ -16,7 +16,7 @@ use super::out::Out;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   inn pack ops/demo/kanban
-  inn pack . -o /tmp/kanban.agentapp
+  inn pack . -o ../kanban.agentapp
 
 Dependencies, run-time data, databases and secrets stay out. Links are refused.")]
 pub struct Pack {
