@@ -94,7 +94,7 @@ pub(super) async fn revoke(
         format!("\"{}\" had been put out of {} already", grant.agent_name, grant.app_slug)
     } else {
         format!(
-            "Put \"{}\" out of {}: {} claims and {} tokens stopped",
+            "Put \"{}\" out of {}; claims stopped: {}, tokens stopped: {}",
             grant.agent_name, grant.app_slug, revocation.claims_fenced, revocation.tokens_ended
         )
     };

@@ -207,7 +207,7 @@ function showTask(task, trouble) {
   words.hidden = !summary;
 }
 
-function resume() {
+async function resume() {
   watch.abort();
   watch = new AbortController();
   at("summary-state").textContent = "No summary yet. An agent that is linked to this app writes one when you ask.";
@@ -215,8 +215,16 @@ function resume() {
   at("summary-text").hidden = true;
   at("summary-progress").hidden = true;
   at("summarise").disabled = false;
-  const id = state.board ? requestOf(state.board) : "";
-  if (id) follow(state.board, id, showTask, watch.signal);
+  const { board } = state;
+  const { signal } = watch;
+  if (!board) return;
+  try {
+    const id = await requestOf(board);
+    // Another board may have been chosen, or a summary asked for, meanwhile.
+    if (id && !signal.aborted) follow(board, id, showTask, signal);
+  } catch (trouble) {
+    if (!signal.aborted) showTask(null, trouble);
+  }
 }
 
 async function summarise() {

@@ -7,9 +7,12 @@ const ENDED = ["completed", "failed", "canceled"];
 const SHORTEST = 500;
 const LONGEST = 15000;
 
-const kept = (board) => `summary:${board}`;
-
-export const requestOf = (board) => sessionStorage.getItem(kept(board)) ?? "";
+// The newest request for this board, whoever asked for it and wherever; the server has them newest first.
+export async function requestOf(board) {
+  const tasks = (await read("/api/_a2app/tasks"))?.tasks ?? [];
+  const mine = (task) => task?.request?.capability === CAPABILITY && task.request.payload?.board === board;
+  return tasks.find(mine)?.id ?? "";
+}
 
 // Some dialects wrap the task, some answer it bare.
 const bare = (answer) => answer?.task ?? answer ?? {};
@@ -17,7 +20,6 @@ const bare = (answer) => answer?.task ?? answer ?? {};
 export async function ask(board) {
   const task = bare(await write("POST", "/api/_a2app/tasks", { capability: CAPABILITY, payload: { board } }));
   if (typeof task.id !== "string" || !task.id) throw new Trouble("The server took the request but did not name it.");
-  sessionStorage.setItem(kept(board), task.id);
   return task;
 }
 
@@ -42,10 +44,7 @@ export async function follow(board, id, show, signal) {
     } catch (trouble) {
       if (signal.aborted) return;
       show(null, trouble);
-      if (trouble.status === 404) {
-        sessionStorage.removeItem(kept(board));
-        return;
-      }
+      if (trouble.status === 404) return;
       failures += 1;
       wait = 1000 * 2 ** failures;
     }

@@ -106,7 +106,7 @@ impl Context {
             "no_grant",
             match (waiting, ended) {
                 (Some(id), _) => format!(
-                    "The person has not decided on {id} yet. `inn grant approve {id}` does, in the person's name."
+                    "The person has not decided on {id} yet. `inn grant approve {id} --all` does, in the person's name."
                 ),
                 (None, Some(ended)) => format!(
                     "The agent {name} has no grant on {slug}: {ended}. Ask again with `inn grant request --agent {name} --app {slug} --scope …`."

@@ -176,7 +176,7 @@ pub(crate) async fn run(args: GrantArgs) -> CliResult<()> {
             let answer = context.person()?.revoke(&id).await?.json()?;
             out.answer(&answer, |answer| {
                 format!(
-                    "Revoked {id} at {}. Stopped: {} unexpired tokens, {} claims (their requests are back in the queue).",
+                    "Revoked {id} at {}. Tokens stopped: {}. Claims stopped: {} (their requests are back in the queue).",
                     text(answer, "/revokedAt"),
                     text(answer, "/tokensEnded"),
                     text(answer, "/claimsFenced"),
@@ -215,7 +215,7 @@ async fn request(context: &Context, args: RequestGrant) -> CliResult<()> {
     file.add_asked(&platform, &id, &args.app);
     context.profile.keep_agent(&file)?;
     out.say(format!(
-        "Show this to the person {} is to act for. The code must be the same on both sides.\n  link: {}\n  code: {}\n  or:   inn grant approve {id}",
+        "Show this to the person {} is to act for. The code must be the same on both sides.\n  link: {}\n  code: {}\n  or:   inn grant approve {id} --all   (or --scope … for a part)",
         file.name,
         text(&answer, "/link"),
         text(&answer, "/code"),
