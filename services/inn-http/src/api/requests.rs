@@ -9,7 +9,6 @@ use inn_grants::signature;
 use inn_ports::{Store, Topic};
 use inn_protocol::call::{Action, Papers, Place};
 use inn_protocol::caller::Caller;
-use inn_protocol::people::Role;
 use inn_protocol::request::{ClaimOffer, HoldCommand, Progress, QueueRequest, RequestState};
 use inn_protocol::scope::Scope;
 use inn_protocol::{AgentId, AppId, Code, Refusal, RequestId, TenantId};
@@ -19,6 +18,7 @@ use serde_json::Value;
 
 use super::session::person;
 use super::views;
+use crate::app::{may_see, only_of};
 use crate::error::ApiError;
 use crate::host::is_slug;
 use crate::incoming::Incoming;
@@ -248,17 +248,19 @@ async fn hold(
     let id: RequestId = incoming.fit(path.parse().map_err(|_| Refusal::not_found())).await?;
     let agent = key_of(&incoming, Action::Hold { request: id, verb }).await?;
     let held = incoming.state.store.held_request(&agent, id).await.map_err(|error| incoming.fail(error.into()))?;
-    incoming.about = held.map(|request| request.tenant);
+    incoming.about = held.as_ref().map(|request| request.tenant);
     let bus = incoming.state.bus.clone();
     let request: QueueRequest = incoming
-        .perform(Action::Hold { request: id, verb }, command, move |store, admitted, command| {
+        .perform(Action::Hold { request: id, verb }, (command, held), move |store, admitted, input| {
             let bus = bus.clone();
             async move {
+                let (command, held) = &*input;
                 let agent = key(&admitted.caller)?;
-                if let HoldCommand::Complete(result) = &*command {
-                    check_result(&*store, agent, id, result).await?;
+                // A claim that is lost is the store's to refuse.
+                if let (HoldCommand::Complete(result), Some(held)) = (command, held) {
+                    check_result(&*store, held, result).await?;
                 }
-                let request = store.hold(&admitted.record, id, agent, epoch, &command).await?;
+                let request = store.hold(&admitted.record, id, agent, epoch, command).await?;
                 bus.publish(Topic::Requests(request.app)).await;
                 Ok(request)
             }
@@ -268,9 +270,8 @@ async fn hold(
 }
 
 /// A result must fit the schema its capability declares.
-async fn check_result(store: &dyn Store, agent: &AgentId, request: RequestId, result: &Value) -> Result<(), Refusal> {
-    // A claim that is lost, or an app that is gone, is the store's to refuse.
-    let Some(held) = store.held_request(agent, request).await? else { return Ok(()) };
+async fn check_result(store: &dyn Store, held: &QueueRequest, result: &Value) -> Result<(), Refusal> {
+    // An app that is gone is the store's to refuse.
     let Some(app) = store.app_by_id(held.app).await? else { return Ok(()) };
     match app.definition.capability(&held.capability) {
         Some(capability) => check_schema(&capability.result, result, "result"),
@@ -302,9 +303,8 @@ pub(super) async fn list(incoming: Incoming) -> Result<HttpResponse, ApiError> {
     let store = &incoming.state.store;
     let requests: Vec<QueueRequest> = incoming
         .read(Action::ListRequests, |admitted| async move {
-            let person = person(&admitted.caller)?;
-            let requester = (person.role < Role::Editor).then_some(person.user);
-            Ok(store.requests(admitted.app()?.id, state, requester, LIST_LIMIT).await?)
+            person(&admitted.caller)?;
+            Ok(store.requests(admitted.app()?.id, state, only_of(&admitted.caller), LIST_LIMIT).await?)
         })
         .await?;
     Ok(respond::ok(incoming.id, &views::items(requests)))
@@ -321,10 +321,9 @@ pub(super) async fn view(incoming: Incoming, path: Path<String>) -> Result<HttpR
     let store = &incoming.state.store;
     let request: QueueRequest = incoming
         .read(Action::ViewRequest { request: id }, |admitted| async move {
-            let person = person(&admitted.caller)?;
+            person(&admitted.caller)?;
             let request = store.request(admitted.app()?.id, id).await?;
-            let mine = |request: &QueueRequest| person.role >= Role::Editor || request.requester == Some(person.user);
-            request.filter(mine).ok_or_else(Refusal::not_found)
+            request.filter(|request| may_see(&admitted.caller, request)).ok_or_else(Refusal::not_found)
         })
         .await?;
     Ok(respond::ok(incoming.id, &request))
@@ -351,11 +350,10 @@ pub(super) async fn cancel(incoming: Incoming, path: Path<String>) -> Result<Htt
         .perform(Action::CancelRequest { request: id }, reason, move |store, admitted, reason| {
             let bus = bus.clone();
             async move {
-                let person = person(&admitted.caller)?;
+                person(&admitted.caller)?;
                 let app = admitted.app()?.id;
-                let mine = store.request(app, id).await?;
-                let mine = mine.filter(|request| person.role >= Role::Editor || request.requester == Some(person.user));
-                if mine.is_none() {
+                let request = store.request(app, id).await?;
+                if !request.is_some_and(|request| may_see(&admitted.caller, &request)) {
                     return Err(Refusal::not_found().into());
                 }
                 let request = store.cancel(&admitted.record, app, id, &reason).await?;

@@ -8,6 +8,7 @@ mod tasks;
 mod ui;
 
 pub use enter::session_cookie;
+pub(crate) use tasks::{may_see, only_of};
 
 use actix_web::http::header::{CONTENT_SECURITY_POLICY, HeaderValue};
 use actix_web::middleware::DefaultHeaders;

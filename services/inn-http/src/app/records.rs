@@ -42,7 +42,7 @@ pub(super) struct Record {
 /// `GET /api/collections/{entity}/records`
 pub(super) async fn list(incoming: Incoming, path: Path<Entity>) -> Result<HttpResponse, ApiError> {
     let fail = |refusal| incoming.fail(refusal);
-    let params = params(&incoming).await?;
+    let params = incoming.fit(ListParams::from_pairs(&incoming.query)).await?;
     let call = incoming.call(Action::ListRecords { entity: path.entity.clone() }, Value::Null);
     let (store, params, entity) = (&*incoming.state.store, &params, path.entity.as_str());
     let read = incoming
@@ -56,7 +56,7 @@ pub(super) async fn list(incoming: Incoming, path: Path<Entity>) -> Result<HttpR
 /// `GET /api/collections/{entity}/records/{id}`
 pub(super) async fn view(incoming: Incoming, path: Path<Record>) -> Result<HttpResponse, ApiError> {
     let fail = |refusal| incoming.fail(refusal);
-    let params = params(&incoming).await?;
+    let params = incoming.fit(ListParams::from_pairs(&incoming.query)).await?;
     let action = Action::ViewRecord { entity: path.entity.clone(), id: path.id.clone() };
     let (store, params, path) = (&*incoming.state.store, &params, &*path);
     let read = incoming.state.gateway.read(incoming.call(action, Value::Null), |admitted| async move {
@@ -93,13 +93,6 @@ pub(super) async fn delete(incoming: Incoming, path: Path<Record>) -> Result<Htt
     write(&incoming, action, Verb::Delete, &path.entity, Some(&path.id)).await
 }
 
-async fn params(incoming: &Incoming) -> Result<ListParams, ApiError> {
-    match ListParams::from_pairs(&incoming.query) {
-        Ok(params) => Ok(params),
-        Err(refusal) => Err(incoming.unreadable(refusal).await),
-    }
-}
-
 async fn write(
     incoming: &Incoming,
     action: Action,
@@ -108,7 +101,7 @@ async fn write(
     id: Option<&str>,
 ) -> Result<HttpResponse, ApiError> {
     let fail = |refusal| incoming.fail(refusal);
-    let params = params(incoming).await?;
+    let params = incoming.fit(ListParams::from_pairs(&incoming.query)).await?;
     let body = if verb == Verb::Delete { Value::Null } else { incoming.json().await? };
     let call = incoming.call(action, Value::Null);
     let prepare = |admitted: &Admitted| {
@@ -149,22 +142,21 @@ pub(super) async fn answer(
     let receipt = incoming.state.config.platform(&format!("/v1/receipts/{}", committed.receipt.id));
     let mut response = if verb == Verb::Delete {
         respond::no_content(incoming.id)
-    } else if !reads(admitted, entity) {
-        // Who may only write learns that it was written, not what else is there.
-        let id = committed.receipt.record.clone();
-        let collection = collection(admitted.app().map_err(|refusal| incoming.fail(refusal))?, entity);
-        let (name, key) =
-            collection.map_or_else(|_| (String::new(), String::new()), |c| (c.name.clone(), c.id.clone()));
-        respond::ok(incoming.id, &json!({"collectionId": key, "collectionName": name, "id": id}))
     } else {
         let app = admitted.app().map_err(|refusal| incoming.fail(refusal))?;
         let collection = collection(app, entity).map_err(|refusal| incoming.fail(refusal))?;
-        // The write has happened: whatever goes wrong while dressing it up must not read as a refusal.
-        let see_hidden = admitted.permit.see_hidden;
-        let plain = Value::Object(render_record(collection, &committed.row, see_hidden, see_hidden));
-        let dressed = dress(&*incoming.state.store, admitted, collection, vec![committed.row], params).await;
-        let record = dressed.ok().and_then(|mut records| records.pop()).unwrap_or(plain);
-        respond::ok(incoming.id, &record)
+        if reads(admitted, entity) {
+            // The write has happened: whatever goes wrong while dressing it up must not read as a refusal.
+            let see_hidden = admitted.permit.see_hidden;
+            let plain = Value::Object(render_record(collection, &committed.row, see_hidden, see_hidden));
+            let dressed = dress(&*incoming.state.store, admitted, collection, vec![committed.row], params).await;
+            let record = dressed.ok().and_then(|mut records| records.pop()).unwrap_or(plain);
+            respond::ok(incoming.id, &record)
+        } else {
+            // Who may only write learns that it was written, not what else is there.
+            let (name, key, id) = (&collection.name, &collection.id, &committed.receipt.record);
+            respond::ok(incoming.id, &json!({"collectionId": key, "collectionName": name, "id": id}))
+        }
     };
     if let (Ok(name), Ok(value)) = (RECEIPT_HEADER.parse(), receipt.parse()) {
         response.headers_mut().insert(name, value);

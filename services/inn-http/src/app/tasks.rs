@@ -140,7 +140,7 @@ fn missing() -> Refusal {
 
 /// Members who may edit see all of the app's requests; others what they asked for themselves. On a loopback host whoever
 /// sits at the machine sees what was asked there.
-fn may_see(caller: &Caller, request: &QueueRequest) -> bool {
+pub(crate) fn may_see(caller: &Caller, request: &QueueRequest) -> bool {
     match caller {
         Caller::Person(person) => person.role >= Role::Editor || request.requester == Some(person.user),
         Caller::Visitor => true,
@@ -150,7 +150,7 @@ fn may_see(caller: &Caller, request: &QueueRequest) -> bool {
 }
 
 /// Whose requests to look for: the limit must count those that [`may_see`] lets through.
-fn only_of(caller: &Caller) -> Option<UserId> {
+pub(crate) fn only_of(caller: &Caller) -> Option<UserId> {
     match caller {
         Caller::Person(person) => (person.role < Role::Editor).then_some(person.user),
         Caller::Agent(agent) => Some(agent.user),
