@@ -79,11 +79,7 @@ impl Program {
             writer.abort();
             results.abort();
             log.abort();
-            return if too_much.is_cancelled() {
-                Ended::Failed(format!("the program wrote more than {MAX_OUTPUT} bytes"))
-            } else {
-                Ended::Stopped
-            };
+            return if too_much.is_cancelled() { cut_off() } else { Ended::Stopped };
         };
         // What the program left running in the background ends with it: it would hold the pipes open for ever.
         let (pipes, more) = (results.abort_handle(), log.abort_handle());
@@ -98,6 +94,10 @@ impl Program {
         let last = log.await.unwrap_or_default();
         closer.abort();
         writer.abort();
+        if too_much.is_cancelled() {
+            // It ended before we could end it: by itself, or because nobody reads its output any more.
+            return cut_off();
+        }
         judge(status, &text, &last)
     }
 
@@ -111,6 +111,10 @@ impl Program {
         // A group of its own: Ctrl-C at the terminal is for us, and stopping reaches everything it started.
         command.process_group(0).spawn()
     }
+}
+
+fn cut_off() -> Ended {
+    Ended::Failed(format!("the program wrote more than {MAX_OUTPUT} bytes"))
 }
 
 fn judge(status: std::io::Result<ExitStatus>, text: &str, last: &str) -> Ended {

@@ -44,6 +44,16 @@ async fn output_without_end_is_cut_off() {
 }
 
 #[tokio::test]
+async fn too_much_output_is_the_reason_even_when_the_program_ends_by_itself() {
+    let reason = |ended| match ended {
+        Ended::Failed(reason) => reason,
+        ended => panic!("{ended:?}"),
+    };
+    let finished = reason(run("head -c 1100000 /dev/zero | tr '\\0' x; echo").await.0);
+    assert!(finished.contains("more than"), "{finished}");
+}
+
+#[tokio::test]
 async fn stopping_reaches_what_the_program_started() {
     let folder = tempfile::tempdir().unwrap();
     let mark = folder.path().join("alive");
