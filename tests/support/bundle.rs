@@ -13,6 +13,22 @@ pub fn pack(files: Files) -> Vec<u8> {
     bytes
 }
 
+/// An A2App project with nothing but these collections, in PocketBase's export form.
+pub fn project(slug: &str, auth_mode: &str, collections: &serde_json::Value) -> Files {
+    let manifest = serde_json::json!({
+        "id": format!("test-{slug}"), "name": slug, "description": "For a test.", "version": "1.0.0",
+        "livingUIVersion": 2, "createdAt": "2026-11-30T00:00:00Z", "authMode": auth_mode, "port": 3100,
+        "pbVersion": "0.39.7",
+        "pipeline": {"install": "", "build": "", "start": "", "health": "/api/health"},
+    });
+    let operations = serde_json::json!({"opsVersion": 1, "operations": []});
+    Files::from([
+        ("manifest.json".to_owned(), manifest.to_string().into_bytes()),
+        ("operations.json".to_owned(), operations.to_string().into_bytes()),
+        ("pb/pb_schema.json".to_owned(), collections.to_string().into_bytes()),
+    ])
+}
+
 /// Everything below a folder of the repository.
 pub fn folder(below_root: &str) -> Files {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").join(below_root);

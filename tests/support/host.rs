@@ -94,6 +94,15 @@ impl TestHost {
         self.doors.push(door);
     }
 
+    /// Why another node on the same database does not start.
+    pub async fn refused_node(&self, change: impl FnOnce(&mut Settings)) -> String {
+        let mut settings = settings(self.dir.path(), &self.database);
+        change(&mut settings);
+        let start = move || Platform::start(settings, Role::Serve { migrate: false }).err();
+        let refused = tokio::task::spawn_blocking(start).await.expect("no panic");
+        format!("{:#}", refused.expect("it does not start"))
+    }
+
     /// The first node.
     pub fn door(&self) -> &Door {
         &self.doors[0]

@@ -13,8 +13,10 @@
 pub mod agent;
 pub mod bundle;
 pub mod call;
+pub mod drawer;
 pub mod host;
 pub mod kanban;
+pub mod letters;
 pub mod poll;
 pub mod snapshot;
 mod template;
@@ -22,4 +24,15 @@ mod template;
 pub use agent::{AgentClient, Consent};
 pub use call::{Call, Door, Papers, Reply, Signing};
 pub use host::{Person, TestHost};
+pub use inn_mail::Tls;
+pub use inn_server::Settings;
+pub use letters::mail_server;
 pub use poll::until;
+
+/// Where cargo puts what it builds; `ops/test` lays the programs of strangers there too.
+pub fn built() -> std::path::PathBuf {
+    // The test binary lies in `<built>/<profile>/deps`.
+    let binary = std::env::current_exe().expect("a path of the test binary");
+    let built = binary.ancestors().nth(3).expect("a folder three levels up");
+    built.to_owned()
+}

@@ -98,8 +98,9 @@ fn make() -> Template {
 
 /// Tenant and owner, as `inn up` makes them.
 pub(crate) async fn found(url: &str, dir: &Path) {
-    let keys = KeyRing::open(&dir.join("keys"), Origin::Made).expect("keys are made");
-    let config = StoreConfig::new(url, tokio::runtime::Handle::current(), dir.join("blobs"), Arc::new(keys));
+    let keys = Arc::new(KeyRing::open(&dir.join("keys"), Origin::Made).expect("keys are made"));
+    let vault = keys.vault();
+    let config = StoreConfig::new(url, tokio::runtime::Handle::current(), keys, vault);
     let store = PgStore::connect(config).await.expect("the store connects");
     let tenant = Tenant { id: TenantId::new(), slug: "acme".to_owned(), name: "Acme".to_owned() };
     let hash = password::hash(PASSWORD, rand::random()).expect("a password");

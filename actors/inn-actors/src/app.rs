@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use actix::{Actor, AsyncContext as _, Context, Handler, Message, WrapFuture as _, fut::ActorFutureExt as _};
-use inn_ports::{Core, StoreError};
+use inn_ports::{Batch, BatchDone, BatchFailed, Core, StoreError};
 use inn_protocol::AppId;
 use inn_protocol::plan::Committed;
 use inn_protocol::register::CallRecord;
@@ -83,6 +83,40 @@ impl Handler<RunWrite> for AppActor {
             actor.in_flight -= 1;
             if let Err(error) = ended {
                 tracing::error!(app = %actor.app, %error, "a commit task died");
+            }
+        }));
+    }
+}
+
+/// Commit the writes of one batch, planned one by one inside the transaction.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct RunBatch {
+    pub(crate) batch: Box<Batch>,
+    pub(crate) slot: Slot,
+    pub(crate) reply: oneshot::Sender<BatchEnd>,
+}
+
+/// How a batch ended.
+pub(crate) struct BatchEnd(pub(crate) Result<BatchDone, BatchFailed>);
+
+impl Handler<RunBatch> for AppActor {
+    type Result = ();
+
+    fn handle(&mut self, message: RunBatch, ctx: &mut Context<Self>) {
+        let RunBatch { batch, slot, reply } = message;
+        self.in_flight += 1;
+        let store = Arc::clone(&self.store);
+        let run = self.io.spawn(async move {
+            let end = store.commit_all(&batch).await;
+            drop(slot);
+            // A receiver that is gone has hung up; there is nobody left to tell.
+            reply.send(BatchEnd(end)).ok();
+        });
+        ctx.spawn(run.into_actor(self).map(|ended, actor, _| {
+            actor.in_flight -= 1;
+            if let Err(error) = ended {
+                tracing::error!(app = %actor.app, %error, "a batch task died");
             }
         }));
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use actix::{Actor, Context, Handler, Message};
 use chrono::{DateTime, Utc};
 use inn_protocol::app::AppSnapshot;
-use inn_protocol::call::{Call, Idempotency, LiveCheck, Nonce, Place};
+use inn_protocol::call::{AppUserCheck, Call, Idempotency, LiveCheck, Nonce, Place};
 use inn_protocol::caller::{Caller, Via};
 use inn_protocol::register::{CallRecord, EntryDraft};
 use inn_protocol::{Refusal, TenantId};
@@ -84,10 +84,11 @@ pub(crate) fn admit(call: &Call, evidence: &Evidence, host: Host, now: DateTime<
     };
     let app = evidence.app.as_deref();
     let record = record(call, &verified, app);
-    let auth = match &evidence.auth {
+    let auth = match evidence.auth_of(&verified.caller) {
         Some(record) => AuthFacts::of_record(record.clone()),
         None => access::known_auth(&verified.caller, app),
-    };
+    }
+    .asking(Arc::clone(&call.request));
     match access::decide_as(&verified.caller, &call.action, app, &auth, host, now) {
         Ok(permit) => Judgement::Admitted(Box::new(Verdict { caller: verified.caller, record, permit })),
         Err(refusal) => {
@@ -102,12 +103,14 @@ fn record(call: &Call, verified: &Verified, app: Option<&AppSnapshot>) -> CallRe
     let (agent, helper, via) = match caller {
         Caller::Agent(agent) => (Some(agent.agent.clone()), agent.helper.clone(), Some(via(agent.via))),
         Caller::Key(agent) => (Some(agent.clone()), None, Some("signed")),
+        Caller::AppUser(_) => (None, None, Some("app_token")),
         _ => (None, None, None),
     };
     let tenant = match caller {
         Caller::Person(person) => person.tenant,
         // Its own tenant's business, even when it knocks at another tenant's app: that one learns nothing of it.
         Caller::Agent(agent) => agent.tenant,
+        Caller::AppUser(user) => user.tenant,
         _ => app.map(|app| app.tenant).or(call.about).unwrap_or(TenantId::PLATFORM),
     };
     let app = app.filter(|app| app.tenant == tenant);
@@ -121,6 +124,7 @@ fn record(call: &Call, verified: &Verified, app: Option<&AppSnapshot>) -> CallRe
         helper,
         grant: caller.grant(),
         via,
+        app_user: app_user_of(caller),
         action: call.action.name(),
         target: call.action.target(),
         body: call.body_digest,
@@ -142,6 +146,15 @@ fn record(call: &Call, verified: &Verified, app: Option<&AppSnapshot>) -> CallRe
     CallRecord { live: live(call, caller, app), draft, nonce, idempotency }
 }
 
+/// The app's own user who asks, or whom the agent acts as.
+fn app_user_of(caller: &Caller) -> Option<String> {
+    match caller {
+        Caller::AppUser(user) => Some(user.name()),
+        Caller::Agent(agent) => agent.app_record.clone(),
+        _ => None,
+    }
+}
+
 /// The record of a call whose right was gone: who it was is still known, and for whom it once acted.
 fn former_record(call: &Call, former: Former, app: Option<&AppSnapshot>) -> CallRecord {
     let claims = former.token.claims.clone();
@@ -160,6 +173,7 @@ fn via(via: Via) -> &'static str {
         Via::Signed => "signed",
         Via::PlainToken => "plain_token",
         Via::LoopbackToken => "loopback_token",
+        Via::FileToken => "file_token",
     }
 }
 
@@ -176,6 +190,14 @@ fn live(call: &Call, caller: &Caller, app: Option<&AppSnapshot>) -> LiveCheck {
         Caller::Agent(agent) => {
             live.member = Some((agent.tenant, agent.user, agent.member_epoch));
             live.grant = Some((agent.grant, agent.grant_epoch));
+        }
+        Caller::AppUser(user) => {
+            live.app_user = Some(AppUserCheck {
+                app: user.app,
+                collection: user.collection.clone(),
+                record: user.record.clone(),
+                token_key: user.token_key,
+            });
         }
         _ => {}
     }

@@ -1,5 +1,8 @@
 //! How everybody else reaches the inside: one call in, one answer or refusal out.
 
+mod account;
+mod batch;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::future::Future;
@@ -13,7 +16,7 @@ use chrono::{DateTime, Utc};
 use inn_grants::token::RootPublicKeys;
 use inn_ports::{Clock, Core, StoreError, StoreResult};
 use inn_protocol::app::AppSnapshot;
-use inn_protocol::call::{Action, Call};
+use inn_protocol::call::{Action, Call, RequestFacts};
 use inn_protocol::caller::Caller;
 use inn_protocol::model::Collection;
 use inn_protocol::plan::Committed;
@@ -21,9 +24,12 @@ use inn_protocol::receipt::Verb;
 use inn_protocol::register::{CallOutcome, CallRecord};
 use inn_protocol::{AppId, Code, Refusal};
 use inn_rules::access::{self, Host, Permit};
+use inn_rules::files::Upload;
 use inn_rules::filter::{Expr, Scope};
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
+
+use account::AccountWrite;
 
 use crate::admission::{Admission, AdmissionLimits, Slot};
 use crate::app::{RunWrite, WriteEnd};
@@ -32,6 +38,11 @@ use crate::papers::{self, Evidence};
 use crate::plan::{WriteInput, has_modifiers};
 use crate::registry::Registry;
 use crate::snapshots::Snapshots;
+
+pub use batch::{BatchRefused, BatchVerb, BatchWrite};
+
+/// Half of a small machine; the rest waits its turn.
+const HASHING: usize = 2;
 
 /// How often a call is decided again when the state it was decided from moved on under it.
 const MAX_DECISIONS: usize = 4;
@@ -66,6 +77,8 @@ struct Shared {
     admission: Admission,
     rates: Arc<dyn CallRates>,
     registry: Registry,
+    /// Passwords of accounts that are hashed or compared at one time: each takes a core for a while.
+    hashing: tokio::sync::Semaphore,
     strangers: AtomicU64,
 }
 
@@ -84,7 +97,13 @@ pub struct Admitted {
 impl Admitted {
     /// The same decision about something else the call touches on the way (an expanded relation).
     pub fn also(&self, action: &Action) -> Result<Permit, Refusal> {
-        access::decide_as(&self.caller, action, self.app.as_deref(), &self.permit.auth, self.host, self.now)
+        self.decide(action, RequestFacts { context: "expand".to_owned(), ..(*self.permit.auth.request).clone() })
+    }
+
+    /// The same decision for a part of the call that is asked in its own way.
+    fn decide(&self, action: &Action, facts: RequestFacts) -> Result<Permit, Refusal> {
+        let auth = self.permit.auth.clone().asking(Arc::new(facts));
+        access::decide_as(&self.caller, action, self.app.as_deref(), &auth, self.host, self.now)
     }
 
     /// What names in a filter of this caller mean.
@@ -111,6 +130,8 @@ pub struct RecordWrite {
     pub entity: String,
     pub id: Option<String>,
     pub body: Value,
+    /// Files that came along, when the body was a form (which may have brought none).
+    pub form: Option<Vec<Upload>>,
     /// The fixed filter of a `crud` operation.
     pub fixed: Option<Expr>,
 }
@@ -139,6 +160,7 @@ impl Gateway {
             admission: Admission::new(config.limits),
             rates: Arc::clone(&config.rates),
             registry,
+            hashing: tokio::sync::Semaphore::new(HASHING),
             strangers: AtomicU64::new(0),
             store,
             clock,
@@ -257,10 +279,18 @@ impl Gateway {
                 Ok(write) => write,
                 Err(refusal) => return Err(self.refuse(admitted.record, refusal.into()).await),
             };
+            let changed = (write.verb == Verb::Update).then(|| (write.entity.clone(), write.id.clone()));
             let (admitted, end) = self.commit(&call, admitted, write).await?;
             match end.result {
                 Ok(committed) => return Ok((admitted, committed)),
                 Err(StoreError::Stale) => self.shared.snapshots.forget(&end.record.live),
+                Err(StoreError::Refused(refusal)) if !refusal.violations.is_empty() => {
+                    let refusal = match changed {
+                        Some((entity, Some(id))) => self.gone_first(&admitted, &entity, &id, *refusal).await?,
+                        _ => *refusal,
+                    };
+                    return Err(self.refuse(end.record, refusal.into()).await);
+                }
                 Err(error) => return Err(self.refuse(end.record, error).await),
             }
         }
@@ -274,14 +304,29 @@ impl Gateway {
         write: RecordWrite,
     ) -> Result<(Arc<Admitted>, WriteEnd), Refusal> {
         let app = Arc::clone(admitted.app()?);
-        let current = match (&write.id, has_modifiers(&write.body)) {
-            (Some(id), true) => self.current(&app, &admitted, &write, id).await?,
+        let looked = write.verb == Verb::Update && needs_row(&app, &write.entity, &write.body, write.form.as_deref());
+        let current = match &write.id {
+            Some(id) if looked => self.current(&app, &admitted, &write.entity, id).await?,
             _ => None,
         };
         if Instant::now() > call.deadline {
             let late = "The call waited longer than its deadline; nothing was done. Send it again.";
             return Err(self.refuse(admitted.record, Refusal::new(Code::Timeout, late).into()).await);
         }
+        let account = AccountWrite {
+            app: &app,
+            permit: &admitted.permit,
+            verb: write.verb,
+            entity: &write.entity,
+            body: &write.body,
+            form: write.form.as_deref(),
+            id: write.id.as_deref(),
+            current: current.as_ref(),
+        };
+        let account = match self.account(account).await {
+            Ok(account) => account,
+            Err(refusal) => return Err(self.refuse(admitted.record, refusal.into()).await),
+        };
         let input = WriteInput {
             record: admitted.record.clone(),
             app: Arc::clone(&app),
@@ -289,10 +334,13 @@ impl Gateway {
             entity: write.entity,
             id: write.id,
             body: write.body,
+            form: write.form,
             rule: admitted.permit.rule.clone(),
             fixed: write.fixed,
             see_hidden: admitted.permit.see_hidden,
+            looked,
             current,
+            account,
             random: rand::random(),
             now: self.shared.clock.now(),
         };
@@ -306,17 +354,29 @@ impl Gateway {
         Ok((Arc::new(Admitted { caller, app: snapshot, record, permit, now, host, _slot: spent }), end))
     }
 
+    /// That a record is not there (for this caller) is told before what is wrong with the body, as PocketBase does.
+    async fn gone_first(
+        &self,
+        admitted: &Admitted,
+        entity: &str,
+        id: &str,
+        refusal: Refusal,
+    ) -> Result<Refusal, Refusal> {
+        let there = self.current(admitted.app()?, admitted, entity, id).await?.is_some();
+        Ok(if there { refusal } else { Refusal::not_found() })
+    }
+
     /// The stored row, for bodies that change values relative to it.
     async fn current(
         &self,
         app: &Arc<AppSnapshot>,
         admitted: &Admitted,
-        write: &RecordWrite,
+        entity: &str,
         id: &str,
     ) -> Result<Option<Map<String, Value>>, Refusal> {
         let plan = inn_ports::ViewPlan {
             app: Arc::clone(app),
-            entity: write.entity.clone(),
+            entity: entity.to_owned(),
             ids: vec![id.to_owned()],
             rule: admitted.permit.rule.stored().cloned().unwrap_or(Expr::Always),
         };
@@ -325,10 +385,12 @@ impl Gateway {
 
     /// Registers the refusal of a verified caller and gives it back. If even that cannot be written, the refusal stands:
     /// nothing was done that the register would have to know.
+    ///
+    /// What a guest of an app was refused is not written down: the register is not to be filled by anybody who comes by.
     async fn refuse(&self, mut record: CallRecord, error: StoreError) -> Refusal {
         let unknown = matches!(error, StoreError::Unknown);
         let refusal = Refusal::from(error);
-        if unknown {
+        if unknown || record.draft.caller == Caller::Stranger.kind() {
             return refusal;
         }
         if refusal.code == Code::ReplayedNonce {
@@ -404,6 +466,17 @@ impl Gateway {
         }
         answer.await.map_err(|_| Refusal::internal())
     }
+}
+
+/// Whether what an update writes depends on the stored row: modifiers, and files that stay.
+fn needs_row(app: &AppSnapshot, entity: &str, body: &Value, form: Option<&[Upload]>) -> bool {
+    let (Some(collection), Some(members)) = (app.definition.model.collection(entity), body.as_object()) else {
+        return false;
+    };
+    // Of an account it matters who it is and what its email and password were.
+    collection.is_auth()
+        || has_modifiers(body)
+        || inn_rules::files::needs_row(collection, members, form.unwrap_or_default())
 }
 
 /// A refusal on the way in, with the record when it belongs into the register.

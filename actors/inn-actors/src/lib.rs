@@ -3,6 +3,7 @@
 //! The only crate that names actix. Others see [`GatewayHandle`]: async methods, our error type, a deadline. Nothing in
 //! here waits for I/O inside a mailbox; futures run on the I/O runtime and answer straight to whoever asked.
 
+mod account;
 mod admission;
 mod app;
 mod gateway;
@@ -13,7 +14,7 @@ mod registry;
 mod snapshots;
 
 pub use admission::AdmissionLimits;
-pub use handle::{Admitted, CallRates, Gateway, GatewayConfig, RecordWrite};
+pub use handle::{Admitted, BatchRefused, BatchVerb, BatchWrite, CallRates, Gateway, GatewayConfig, RecordWrite};
 
 #[cfg(test)]
 mod tests;

@@ -1,18 +1,21 @@
 //! From papers to a caller. Gathering the evidence may wait for the directory; judging it never does.
 
+mod account;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chrono::{DateTime, Duration, Utc};
 use inn_grants::signature::{self, SignedParts, VerifiedSignature};
 use inn_grants::token::VerifiedToken;
-use inn_grants::{PublicKey, delegation};
-use inn_ports::{AgentState, GrantState, MemberState, SessionState};
+use inn_grants::{PublicKey, app_token, delegation};
+use inn_ports::{AgentState, FileTokenPapers, GrantState, MemberState, SessionState};
 use inn_protocol::app::AppSnapshot;
 use inn_protocol::call::{Call, Papers, Place, SignedPapers};
 use inn_protocol::caller::{Agent, Caller, Person, Via};
 use inn_protocol::{AgentId, Code, Digest, Refusal};
 
+use self::account::{AppUserEvidence, gather_app_user};
 use crate::snapshots::Snapshots;
 
 /// How long after the password was given a session may consent (DESIGN section 5).
@@ -28,8 +31,24 @@ pub(crate) struct Evidence {
     grant: Option<Arc<GrantState>>,
     member: Option<Arc<MemberState>>,
     session: Option<Arc<SessionState>>,
+    /// The record whose token was shown, and what its token says, when it was made with the record's key.
+    app_user: Option<AppUserEvidence>,
+    /// Who took the token for files that was shown, and what it opened then.
+    file_token: Option<FileTokenPapers>,
+    /// The app user's token was one for files.
+    by_file_token: bool,
     /// `@request.auth` of an agent on a multi-user app.
     pub(crate) auth: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+impl Evidence {
+    /// The record `@request.auth` stands for: the one a caller is signed in as, or an agent's linked one.
+    pub(crate) fn auth_of(&self, caller: &Caller) -> Option<&serde_json::Map<String, serde_json::Value>> {
+        match caller {
+            Caller::AppUser(_) => self.app_user.as_ref().map(|shown| &shown.record),
+            _ => self.auth.as_ref(),
+        }
+    }
 }
 
 /// A caller and the proof it gave.
@@ -69,8 +88,35 @@ pub(crate) async fn gather(call: &Call, snapshots: &Snapshots) -> Result<Evidenc
             )
         })?);
     }
-    match &call.papers {
+    look_up(&call.papers, &mut evidence, snapshots).await?;
+    if let (Some(app), Some(grant)) = (&evidence.app, &evidence.grant)
+        && let Some(record) = &grant.app_record
+    {
+        evidence.auth = snapshots.app_record(app, record).await?;
+    }
+    Ok(evidence)
+}
+
+async fn look_up(papers: &Papers, evidence: &mut Evidence, snapshots: &Snapshots) -> Result<(), Refusal> {
+    match papers {
         Papers::None | Papers::Visitor => {}
+        Papers::AppUser { token } => gather_app_user(evidence, token, app_token::Kind::Auth, snapshots).await?,
+        Papers::File { token, otherwise } if app_token::is_one(token) => {
+            gather_app_user(evidence, token, app_token::Kind::File, snapshots).await?;
+            evidence.by_file_token = evidence.app_user.is_some();
+            if !evidence.by_file_token {
+                Box::pin(look_up(otherwise, evidence, snapshots)).await?;
+            }
+        }
+        Papers::File { token, otherwise } => {
+            let here = evidence.app.as_ref().map(|app| app.id);
+            let state = snapshots.file_token(Digest::of(token.as_bytes())).await?;
+            match state.filter(|state| Some(state.app) == here) {
+                Some(state) => gather_file_token(evidence, state.papers, snapshots).await?,
+                // It means nothing (any more), so what else was shown counts.
+                None => Box::pin(look_up(otherwise, evidence, snapshots)).await?,
+            }
+        }
         Papers::Signed(papers) => {
             let signer = signature::parse(&papers.signature_input, &papers.signature)?.agent().clone();
             if papers.enrolling_key.is_none() {
@@ -81,10 +127,10 @@ pub(crate) async fn gather(call: &Call, snapshots: &Snapshots) -> Result<Evidenc
                 if token.claims.agent != signer {
                     evidence.parent = snapshots.agent(&token.claims.agent).await?;
                 }
-                gather_grant(&mut evidence, token, snapshots).await?;
+                gather_grant(evidence, token, snapshots).await?;
             }
         }
-        Papers::Bearer { token } => gather_grant(&mut evidence, snapshots.token(token)?, snapshots).await?,
+        Papers::Bearer { token } => gather_grant(evidence, snapshots.token(token)?, snapshots).await?,
         Papers::Session { token, .. } => {
             evidence.session = snapshots.session(Digest::of(token.as_bytes())).await?;
             if let Some(session) = &evidence.session {
@@ -100,12 +146,27 @@ pub(crate) async fn gather(call: &Call, snapshots: &Snapshots) -> Result<Evidenc
             }
         }
     }
-    if let (Some(app), Some(grant)) = (&evidence.app, &evidence.grant)
-        && let Some(record) = &grant.app_record
-    {
-        evidence.auth = snapshots.app_record(app, record).await?;
+    Ok(())
+}
+
+async fn gather_file_token(
+    evidence: &mut Evidence,
+    papers: FileTokenPapers,
+    snapshots: &Snapshots,
+) -> Result<(), Refusal> {
+    match &papers {
+        FileTokenPapers::Person(session) => {
+            let tenant = evidence.app.as_ref().map_or(session.tenant, |app| app.tenant);
+            evidence.member = snapshots.member(tenant, session.user).await?;
+            evidence.session = Some(Arc::clone(session));
+        }
+        FileTokenPapers::Agent { grant, .. } => {
+            evidence.member = snapshots.member(grant.tenant, grant.user).await?;
+            evidence.grant = Some(Arc::clone(grant));
+        }
     }
-    Ok(evidence)
+    evidence.file_token = Some(papers);
+    Ok(())
 }
 
 async fn gather_grant(
@@ -121,8 +182,27 @@ async fn gather_grant(
 
 /// Checks signature, token, grant and session. Pure: `now` is database time.
 pub(crate) fn judge(call: &Call, evidence: &Evidence, now: DateTime<Utc>) -> Result<Verified, Rejected> {
+    judge_papers(&call.papers, evidence, now)
+}
+
+fn judge_papers(papers: &Papers, evidence: &Evidence, now: DateTime<Utc>) -> Result<Verified, Rejected> {
     let unsigned = |caller| Ok(Verified { caller, signature: None });
-    match &call.papers {
+    match papers {
+        Papers::File { .. } if evidence.by_file_token => unsigned(app_user(evidence, now)),
+        Papers::File { otherwise, .. } => match &evidence.file_token {
+            None => judge_papers(otherwise, evidence, now),
+            Some(FileTokenPapers::Person(_)) => {
+                // Taken on this app, with a session that counted here.
+                unsigned(Caller::Person(Person { fresh: false, ..person(evidence, true, now)? }))
+            }
+            Some(FileTokenPapers::Agent { helper, scopes, .. }) => {
+                let grant = live_grant(evidence)?;
+                // What the grant allows now, and no more than the agent's token did when it took this one.
+                let scopes = Arc::new(grant.scopes.intersection(scopes).cloned().collect());
+                unsigned(Caller::Agent(agent(evidence, grant, scopes, helper.clone(), Via::FileToken)?))
+            }
+        },
+        Papers::AppUser { .. } => unsigned(app_user(evidence, now)),
         Papers::None => unsigned(Caller::Stranger),
         Papers::Visitor => unsigned(Caller::Visitor),
         Papers::Session { app_origin, .. } => unsigned(Caller::Person(person(evidence, *app_origin, now)?)),
@@ -157,6 +237,12 @@ pub(crate) fn judge(call: &Call, evidence: &Evidence, now: DateTime<Utc>) -> Res
         }
         Papers::Signed(papers) => signed(papers, evidence, now),
     }
+}
+
+/// Who a token of the app's own says it is, while it has not run out; after that nobody is signed in.
+fn app_user(evidence: &Evidence, now: DateTime<Utc>) -> Caller {
+    let shown = evidence.app_user.as_ref().filter(|shown| shown.expires > now.timestamp());
+    shown.map_or(Caller::Stranger, |shown| Caller::AppUser(shown.user.clone()))
 }
 
 fn signed(papers: &SignedPapers, evidence: &Evidence, now: DateTime<Utc>) -> Result<Verified, Rejected> {

@@ -8,12 +8,15 @@ use inn_protocol::model::Collection;
 use inn_protocol::plan::Write;
 use inn_protocol::receipt::Verb;
 use inn_protocol::register::CallRecord;
-use inn_protocol::{Code, Refusal, Result};
+use inn_protocol::{Code, Digest, Refusal, Result};
 use inn_rules::access::RowRule;
+use inn_rules::files::{self, Upload};
 use inn_rules::filter::Expr;
 use inn_rules::guard::{self, Kind, Mode};
 use inn_rules::{sentence, values};
 use serde_json::{Map, Value};
+
+use crate::account::Account;
 
 /// One admitted write of one record.
 pub(crate) struct WriteInput {
@@ -24,18 +27,34 @@ pub(crate) struct WriteInput {
     /// Given on update and delete.
     pub(crate) id: Option<String>,
     pub(crate) body: Value,
+    /// Files that came along, when the body was a form.
+    pub(crate) form: Option<Vec<Upload>>,
     /// The collection's rule for this verb, compiled for this caller.
     pub(crate) rule: RowRule,
     /// The fixed filter of a `crud` operation.
     pub(crate) fixed: Option<Expr>,
     /// The caller is an owner of the app: hidden fields exist for it.
     pub(crate) see_hidden: bool,
-    /// The stored row, read beforehand when the body has modifiers that need it.
+    /// The stored row was looked for, because the body has modifiers that need it.
+    pub(crate) looked: bool,
+    /// What was found, as far as the rule lets it be changed.
     pub(crate) current: Option<Map<String, Value>>,
+    /// Hashes and keys of an account, and whose hand it is.
+    pub(crate) account: Account,
     /// For a new id and generated texts.
     pub(crate) random: [u8; 64],
     /// For the example in the guard's message.
     pub(crate) now: chrono::DateTime<chrono::Utc>,
+}
+
+impl WriteInput {
+    fn kind(&self) -> Kind {
+        if self.form.is_some() { Kind::Multipart } else { Kind::Json }
+    }
+
+    fn uploads(&self) -> &[Upload] {
+        self.form.as_deref().unwrap_or_default()
+    }
 }
 
 pub(crate) fn plan(input: WriteInput) -> Result<Plan> {
@@ -53,26 +72,17 @@ pub(crate) fn plan(input: WriteInput) -> Result<Plan> {
 fn create(input: &WriteInput, collection: &Collection) -> Result<Write<Expr>> {
     let model = &input.app.definition.model;
     let body = object(&input.body)?;
-    guard::guard(collection, body, Mode::Create, Kind::Json, input.see_hidden, input.now)?;
-    let mut ready = values::normalise(collection, model, body, Mode::Create, None)?;
-    if !input.see_hidden {
-        values::check_auth_form(collection, &ready, Mode::Create, None)?;
-    }
-    refuse_secrets(&ready.secrets)?;
-    let (for_id, for_texts) = input.random.split_at(32);
-    let id = ready.id.take().unwrap_or_else(|| values::record_id(for_id));
-    for (index, wanted) in ready.generate.iter().enumerate() {
-        let seed: Vec<u8> =
-            for_texts.iter().map(|byte| byte.wrapping_add(u8::try_from(index % 251).unwrap_or(0))).collect();
-        if let Some(text) = values::autogenerate(&wanted.pattern, &seed) {
-            ready.values.insert(wanted.field.clone(), Value::String(format!("{}{text}", wanted.prefix)));
-        }
-    }
+    guard::guard(collection, body, Mode::Create, input.kind(), input.see_hidden, input.now)?;
+    let mut ready = values::normalise_form(collection, model, body, input.uploads(), Mode::Create, None)?;
+    let extra = input.account.create(collection, &ready, input.see_hidden)?;
+    let id = ready.id.take().unwrap_or_else(|| values::new_id(collection, &chance(&input.random, "id")));
+    make_up(&mut ready, &input.random);
+    ready.values.extend(extra);
     let mut would_be = ready.values.clone();
     would_be.insert("id".to_owned(), Value::String(id.clone()));
     if !input.rule.lets_create(&would_be) {
         // PocketBase answers a failed create rule with 400 and no detail.
-        return Err(Refusal::new(Code::Forbidden, "Failed to create record.").leg("user"));
+        return Err(Refusal::new(Code::CreateRefused, "Failed to create record.").leg("user"));
     }
     Ok(Write {
         verb: Verb::Create,
@@ -80,25 +90,44 @@ fn create(input: &WriteInput, collection: &Collection) -> Result<Write<Expr>> {
         id,
         values: ready.values,
         increments: Map::new(),
-        read_back: values::read_back_fields(collection, body),
-        rule: None,
+        read_back: read_back(input, collection, body),
+        // What needs other records is decided when the row is written.
+        rule: input.rule.for_new().cloned(),
         fixed: None,
         sentence: sentence::shape(Verb::Create, collection, model, &[]),
     })
 }
 
+/// Fills the fields that the store makes up itself.
+fn make_up(ready: &mut values::Normalised, random: &[u8; 64]) {
+    for wanted in &ready.generate {
+        if let Some(text) = values::autogenerate(&wanted.pattern, &chance(random, &wanted.field)) {
+            ready.values.insert(wanted.field.clone(), Value::String(format!("{}{text}", wanted.prefix)));
+        }
+    }
+}
+
+/// Random bytes for one thing out of those of the call: whoever knows what became of them knows nothing of the others.
+fn chance(random: &[u8; 64], what: &str) -> Vec<u8> {
+    let block = |number: u8| Digest::of(&[random.as_slice(), &[number], what.as_bytes()].concat()).0;
+    (0..8).flat_map(block).collect()
+}
+
 fn update(input: &WriteInput, collection: &Collection) -> Result<Write<Expr>> {
     let model = &input.app.definition.model;
     let body = object(&input.body)?;
-    guard::guard(collection, body, Mode::Update, Kind::Json, input.see_hidden, input.now)?;
-    let id = input.id.clone().ok_or_else(Refusal::not_found)?;
-    let ready = values::normalise(collection, model, body, Mode::Update, input.current.as_ref())?;
-    ready.check_own_id(&id)?;
-    if !input.see_hidden {
-        values::check_auth_form(collection, &ready, Mode::Update, input.current.as_ref())?;
+    if input.looked && input.current.is_none() {
+        return Err(Refusal::not_found());
     }
-    refuse_secrets(&ready.secrets)?;
+    guard::guard(collection, body, Mode::Update, input.kind(), input.see_hidden, input.now)?;
+    let id = input.id.clone().ok_or_else(Refusal::not_found)?;
+    let mut ready =
+        values::normalise_form(collection, model, body, input.uploads(), Mode::Update, input.current.as_ref())?;
+    ready.check_own_id(&id)?;
+    make_up(&mut ready, &input.random);
+    let extra = input.account.update(collection, &ready, input.current.as_ref(), input.see_hidden)?;
     let mut values = ready.values;
+    values.extend(extra);
     let mut increments = Map::new();
     for change in ready.modifiers {
         // The database adds; what was read a moment ago only decided whether the result may be stored.
@@ -113,7 +142,7 @@ fn update(input: &WriteInput, collection: &Collection) -> Result<Write<Expr>> {
         id,
         values,
         increments,
-        read_back: values::read_back_fields(collection, body),
+        read_back: read_back(input, collection, body),
         rule: input.rule.stored().cloned(),
         fixed: input.fixed.clone(),
         sentence: sentence::shape(Verb::Update, collection, model, &changed),
@@ -134,6 +163,17 @@ fn delete(input: &WriteInput, collection: &Collection) -> Result<Write<Expr>> {
     })
 }
 
+/// Fields whose value must be found in the stored row: those the body fills, and those that files were sent for.
+fn read_back(input: &WriteInput, collection: &Collection, body: &Map<String, Value>) -> Vec<String> {
+    let mut fields = values::read_back_fields(collection, body);
+    for field in input.uploads().iter().filter_map(|upload| files::takes(collection, &upload.key)) {
+        if !fields.contains(&field.name) {
+            fields.push(field.name.clone());
+        }
+    }
+    fields
+}
+
 fn object(body: &Value) -> Result<&Map<String, Value>> {
     body.as_object()
         .ok_or_else(|| Refusal::new(Code::InvalidBody, "The body must be a JSON object with the record's fields."))
@@ -142,16 +182,6 @@ fn object(body: &Value) -> Result<&Map<String, Value>> {
 /// Whether the body changes values relative to the stored ones (`f+`, `+f`, `f-`).
 pub(crate) fn has_modifiers(body: &Value) -> bool {
     body.as_object().is_some_and(|body| body.keys().any(|key| key.starts_with('+') || key.ends_with(['+', '-'])))
-}
-
-fn refuse_secrets(secrets: &Map<String, Value>) -> Result<()> {
-    if secrets.is_empty() {
-        return Ok(());
-    }
-    Err(Refusal::new(
-        Code::NotImplemented,
-        "This host does not keep passwords of an app's own accounts yet; the record was not stored. Leave the password out.",
-    ))
 }
 
 pub(crate) fn unknown_entity() -> Refusal {

@@ -9,13 +9,13 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use actix::dev::SendError;
-use actix::{Actor as _, Addr, Arbiter, ArbiterHandle};
+use actix::dev::{SendError, ToEnvelope};
+use actix::{Actor, Addr, Arbiter, ArbiterHandle, Handler, Message};
 use inn_ports::Core;
 use inn_protocol::{AppId, Code, Refusal};
 use parking_lot::RwLock;
 
-use crate::app::{AppActor, RunWrite};
+use crate::app::AppActor;
 
 /// Deaths within [`DEATH_WINDOW`] after which an app's calls are refused instead of its actor respawned.
 const MAX_DEATHS: usize = 5;
@@ -42,7 +42,12 @@ impl Registry {
     }
 
     /// Puts a write into its app's mailbox. A refusal gives the message back unsent, so nothing has happened.
-    pub(crate) fn send(&self, app: AppId, message: RunWrite) -> Result<(), Refusal> {
+    pub(crate) fn send<M>(&self, app: AppId, message: M) -> Result<(), Refusal>
+    where
+        M: Message<Result = ()> + Send + 'static,
+        AppActor: Handler<M>,
+        <AppActor as Actor>::Context: ToEnvelope<AppActor, M>,
+    {
         let message = match self.try_send(app, message) {
             Ok(()) => return Ok(()),
             Err(SendError::Full(_)) => return Err(full()),
@@ -63,7 +68,12 @@ impl Registry {
         }
     }
 
-    fn try_send(&self, app: AppId, message: RunWrite) -> Result<(), SendError<RunWrite>> {
+    fn try_send<M>(&self, app: AppId, message: M) -> Result<(), SendError<M>>
+    where
+        M: Message<Result = ()> + Send + 'static,
+        AppActor: Handler<M>,
+        <AppActor as Actor>::Context: ToEnvelope<AppActor, M>,
+    {
         if let Some(entry) = self.apps.read().get(&app) {
             return entry.addr.try_send(message);
         }

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use inn_grants::app_token::AppSecret;
 use inn_grants::token::{RootPublicKeys, VerifiedToken, verify};
 use inn_ports::{AgentState, Core, GrantState, MemberState, SessionState, StoreResult};
 use inn_protocol::app::AppSnapshot;
@@ -23,6 +24,7 @@ pub(crate) struct Snapshots {
     members: Cache<(TenantId, UserId), Arc<MemberState>>,
     sessions: Cache<Digest, Arc<SessionState>>,
     tokens: Cache<Digest, Arc<VerifiedToken>>,
+    app_secrets: Cache<AppId, AppSecret>,
 }
 
 impl Snapshots {
@@ -38,6 +40,7 @@ impl Snapshots {
             members: Cache::new(50_000),
             sessions: Cache::new(50_000),
             tokens: Cache::new(20_000),
+            app_secrets: Cache::new(4_096),
         }
     }
 
@@ -111,6 +114,33 @@ impl Snapshots {
             self.sessions.insert(token, Arc::clone(state));
         }
         Ok(state)
+    }
+
+    /// Never cached: it lives for minutes, and ends with the session or grant behind it.
+    pub(crate) async fn file_token(&self, token: Digest) -> StoreResult<Option<inn_ports::FileTokenState>> {
+        self.store.file_token(token).await
+    }
+
+    /// The secret behind the tokens of an app's own users. Once made it never changes.
+    pub(crate) async fn app_secret(&self, app: &AppSnapshot) -> StoreResult<Option<AppSecret>> {
+        if let Some(secret) = self.app_secrets.get(&app.id) {
+            return Ok(Some(secret));
+        }
+        let secret = self.store.app_secret(app).await?;
+        if let Some(secret) = &secret {
+            self.app_secrets.insert(app.id, secret.clone());
+        }
+        Ok(secret)
+    }
+
+    /// Never cached: the whole record, whose `tokenKey` its tokens are checked with.
+    pub(crate) async fn app_user(
+        &self,
+        app: &AppSnapshot,
+        collection: &inn_protocol::model::Collection,
+        id: &str,
+    ) -> StoreResult<Option<serde_json::Map<String, serde_json::Value>>> {
+        self.store.app_user(app, collection, id).await
     }
 
     /// Never cached: rules are evaluated as this record, and it changes with the app's own data.

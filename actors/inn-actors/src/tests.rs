@@ -2,6 +2,8 @@
 
 mod support;
 
+mod accounts;
+mod batches;
 mod door;
 mod kill;
 mod writes;

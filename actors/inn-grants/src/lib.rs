@@ -4,6 +4,7 @@
 //! a grant still lives or a key is known is asked elsewhere. The libraries underneath stay inside: keys cross this
 //! border as bytes or as the newtypes of [`keys`].
 
+pub mod app_token;
 pub mod delegation;
 pub mod keys;
 pub mod opaque;
@@ -11,6 +12,7 @@ pub mod password;
 pub mod seal;
 pub mod signature;
 pub mod token;
+pub mod vault;
 
 mod encoding;
 

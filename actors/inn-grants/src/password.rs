@@ -29,6 +29,11 @@ pub fn check_password(password: &str) -> Result<()> {
 /// Checks the length first, so that a password that cannot be used is never stored.
 pub fn hash(password: &str, salt: [u8; 16]) -> Result<String> {
     check_password(password)?;
+    hash_of_app(password, salt)
+}
+
+/// The same for an account of an app, whose field says how long its passwords are (at most [`MAX_PASSWORD`] characters).
+pub fn hash_of_app(password: &str, salt: [u8; 16]) -> Result<String> {
     let hash = Argon2::default().hash_password_with_salt(password.as_bytes(), &salt);
     hash.map(|hash| hash.to_string()).map_err(|_| Refusal::internal())
 }

@@ -17,7 +17,7 @@ mod verify;
 use inn_protocol::{AgentId, Code, Refusal};
 
 pub use base::normalized_authority;
-pub use digest::{check_content_digest, check_token_digest, content_digest, token_digest};
+pub use digest::{check_content_digest, check_content_sha256, check_token_digest, content_digest, token_digest};
 pub use parse::{ParsedSignature, parse};
 pub use sign::sign;
 pub use verify::verify;

@@ -13,6 +13,7 @@ use inn_protocol::{AgentId, AppId, Digest, GrantId, SessionId, TenantId, UserId}
 use serde_json::{Map, Value};
 
 use crate::error::StoreResult;
+use crate::files::FileTokenState;
 
 #[derive(Debug, Clone)]
 pub struct AgentState {
@@ -96,6 +97,8 @@ pub trait Directory: Send + Sync {
     async fn member(&self, tenant: TenantId, user: UserId) -> StoreResult<Option<Arc<MemberState>>>;
     /// A session that has neither ended nor expired, by the digest of its token.
     async fn session(&self, token: Digest) -> StoreResult<Option<Arc<SessionState>>>;
+    /// What a token for files stands for, by its digest; `None` when it has run out or what it stood for has ended.
+    async fn file_token(&self, token: Digest) -> StoreResult<Option<FileTokenState>>;
     /// The record of the app's own auth collection a grant is linked to.
     async fn app_record(&self, app: &AppSnapshot, id: &str) -> StoreResult<Option<Map<String, Value>>>;
     /// Database time, for the clock offset.

@@ -41,6 +41,8 @@ pub struct Consent {
     pub others_requests: bool,
     pub plain_token: bool,
     pub app_record: Option<String>,
+    /// The person has shown a token of that record: it is theirs.
+    pub record_proved: bool,
 }
 
 #[async_trait]

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use inn_grants::app_token::AppSecret;
 use inn_protocol::app::AppSnapshot;
 use inn_protocol::call::LiveCheck;
+use inn_protocol::model::Collection;
 use inn_protocol::plan::Committed;
 use inn_protocol::receipt::{Receipt, Verb};
 use inn_protocol::register::{CallOutcome, CallRecord};
@@ -16,8 +18,9 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use crate::{
-    AgentState, Clock, Directory, GrantState, Ledger, ListPlan, MemberState, Page, Plan, Records, SessionState,
-    StoreError, StoreResult, ViewPlan,
+    AgentState, AppUsers, Batch, BatchDone, BatchFailed, Clock, Directory, FileTokenState, GrantState, Ledger,
+    ListPlan, MemberState, Page, Plan, Records, Referrer, ReferrersPlan, Seen, SessionState, StoreError, StoreResult,
+    ViewPlan, batch_sentence, batch_stored,
 };
 
 /// A clock that stands where it was put.
@@ -47,6 +50,9 @@ pub struct MemoryEntry {
     pub outcome: String,
 }
 
+/// What tokens of app users hang on, in every app in memory.
+pub const MEMORY_SECRET: AppSecret = AppSecret::from_bytes([7; 32]);
+
 /// [`crate::Core`] in memory. Transactions are one lock.
 pub struct MemoryCore {
     clock: Arc<dyn Clock>,
@@ -61,6 +67,7 @@ struct State {
     loopback: HashMap<Digest, GrantId>,
     members: HashMap<(TenantId, UserId), Arc<MemberState>>,
     sessions: HashMap<Digest, Arc<SessionState>>,
+    file_tokens: HashMap<Digest, FileTokenState>,
     rows: BTreeMap<(AppId, String, String), Map<String, Value>>,
     nonces: HashSet<(AgentId, String)>,
     keys: HashMap<(String, String, String), (Digest, String)>,
@@ -106,6 +113,20 @@ impl MemoryCore {
         self.state.lock().sessions.insert(token, Arc::new(session));
     }
 
+    pub fn put_file_token(&self, token: Digest, state: FileTokenState) {
+        self.state.lock().file_tokens.insert(token, state);
+    }
+
+    /// A record of an app, as it is.
+    pub fn put_row(&self, app: AppId, entity: &str, row: Map<String, Value>) {
+        let id = row.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+        self.state.lock().rows.insert((app, entity.to_owned(), id), row);
+    }
+
+    pub fn row(&self, app: AppId, entity: &str, id: &str) -> Option<Map<String, Value>> {
+        self.state.lock().rows.get(&(app, entity.to_owned(), id.to_owned())).cloned()
+    }
+
     /// The next commit ends in trouble.
     pub fn trouble_next(&self, trouble: Trouble) {
         self.state.lock().next = Some(trouble);
@@ -142,7 +163,12 @@ impl State {
             self.members.get(&(tenant, user)).is_some_and(|member| member.epoch == epoch)
         });
         let session = live.session.is_none_or(|id| self.sessions.values().any(|session| session.session == id));
-        app && grant && member && session
+        let app_user = live.app_user.as_ref().is_none_or(|user| {
+            let row = self.rows.get(&(user.app, user.collection.clone(), user.record.clone()));
+            let key = row.and_then(|row| row.get("tokenKey")).and_then(Value::as_str);
+            key.is_some_and(|key| Digest::of(key.as_bytes()) == user.token_key)
+        });
+        app && grant && member && session && app_user
     }
 
     fn enter(&mut self, record: &CallRecord, outcome: &CallOutcome) {
@@ -223,6 +249,10 @@ impl Directory for MemoryCore {
         Ok(self.state.lock().sessions.get(&token).cloned())
     }
 
+    async fn file_token(&self, token: Digest) -> StoreResult<Option<FileTokenState>> {
+        Ok(self.state.lock().file_tokens.get(&token).cloned())
+    }
+
     async fn app_record(&self, app: &AppSnapshot, id: &str) -> StoreResult<Option<Map<String, Value>>> {
         let state = self.state.lock();
         let auth = app.definition.model.collections.iter().find(|collection| collection.is_auth());
@@ -231,6 +261,22 @@ impl Directory for MemoryCore {
 
     async fn database_now(&self) -> StoreResult<DateTime<Utc>> {
         Ok(self.clock.now())
+    }
+}
+
+#[async_trait]
+impl AppUsers for MemoryCore {
+    async fn app_secret(&self, _: &AppSnapshot) -> StoreResult<Option<AppSecret>> {
+        Ok(Some(MEMORY_SECRET))
+    }
+
+    async fn app_user(
+        &self,
+        app: &AppSnapshot,
+        collection: &Collection,
+        id: &str,
+    ) -> StoreResult<Option<Map<String, Value>>> {
+        Ok(self.state.lock().rows.get(&(app.id, collection.name.clone(), id.to_owned())).cloned())
     }
 }
 
@@ -256,6 +302,56 @@ impl Ledger for MemoryCore {
                 None => drop(state.keys.insert(place, (key.body, plan.write.id.clone()))),
             }
         }
+        self.keep(&mut state, plan)
+    }
+
+    /// Without the idempotency key of the whole, which no test of the inside needs.
+    async fn commit_all(&self, batch: &Batch) -> Result<BatchDone, BatchFailed> {
+        let mut state = self.state.lock();
+        let before = (state.rows.clone(), state.nonces.clone(), state.entries.clone());
+        let done = self.keep_all(&mut state, batch);
+        if done.is_err() {
+            (state.rows, state.nonces, state.entries) = before;
+        }
+        done
+    }
+
+    async fn record(&self, call: CallRecord, outcome: CallOutcome) -> StoreResult<()> {
+        let mut state = self.state.lock();
+        state.check(&call)?;
+        state.enter(&call, &outcome);
+        Ok(())
+    }
+}
+
+impl MemoryCore {
+    fn keep_all(&self, state: &mut State, batch: &Batch) -> Result<BatchDone, BatchFailed> {
+        state.check(&batch.record)?;
+        let mut writes = Vec::new();
+        for (index, step) in batch.steps.iter().enumerate() {
+            let seen = step.look().and_then(|look| {
+                let row = state.rows.get(&(batch.app.id, look.entity, look.id))?;
+                Some(Seen(filter::matches(&look.rule, row).then(|| row.clone())))
+            });
+            let kept = step.plan(seen).map_err(StoreError::from).and_then(|plan| self.keep(state, &plan));
+            writes.push(kept.map_err(|error| BatchFailed { step: Some(index), error })?);
+        }
+        state.enter(&batch.record, &CallOutcome::Done);
+        let draft = &batch.record.draft;
+        let receipt = Receipt {
+            id: draft.call,
+            app: draft.app,
+            at: self.clock.now(),
+            action: draft.action.clone(),
+            sentence: batch_sentence(writes.len()),
+            entity: None,
+            record: None,
+            stored: batch_stored(&writes),
+        };
+        Ok(BatchDone { writes, receipt })
+    }
+
+    fn keep(&self, state: &mut State, plan: &Plan) -> StoreResult<Committed> {
         let row = state.write(plan)?;
         state.enter(&plan.record, &CallOutcome::Done);
         let at = self.clock.now();
@@ -271,13 +367,6 @@ impl Ledger for MemoryCore {
             stored: row.clone(),
         };
         Ok(Committed { verb: plan.write.verb, receipt, row })
-    }
-
-    async fn record(&self, call: CallRecord, outcome: CallOutcome) -> StoreResult<()> {
-        let mut state = self.state.lock();
-        state.check(&call)?;
-        state.enter(&call, &outcome);
-        Ok(())
     }
 }
 
@@ -298,5 +387,21 @@ impl Records for MemoryCore {
         let state = self.state.lock();
         let find = |id: &String| state.rows.get(&(plan.app.id, plan.entity.clone(), id.clone()));
         Ok(plan.ids.iter().filter_map(find).filter(|row| filter::matches(&plan.rule, row)).cloned().collect())
+    }
+
+    async fn referrers(&self, plan: &ReferrersPlan) -> StoreResult<Vec<Referrer>> {
+        let state = self.state.lock();
+        let mine = state.rows.iter().filter(|((app, entity, _), _)| *app == plan.app.id && *entity == plan.entity);
+        let refers = |row: &Map<String, Value>, id: &str| match row.get(&plan.field) {
+            Some(Value::Array(ids)) => ids.iter().any(|other| other == id),
+            Some(other) => other == id,
+            None => false,
+        };
+        let mut found = Vec::new();
+        for id in &plan.ids {
+            let referring = mine.clone().filter(|(_, row)| refers(row, id)).take(plan.most as usize);
+            found.extend(referring.map(|((.., referrer), _)| Referrer { of: id.clone(), id: referrer.clone() }));
+        }
+        Ok(found)
     }
 }

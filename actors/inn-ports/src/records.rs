@@ -30,6 +30,29 @@ pub struct ViewPlan {
     pub rule: Expr,
 }
 
+/// Which records refer to these: the back relations of an `expand`.
+#[derive(Debug, Clone)]
+pub struct ReferrersPlan {
+    pub app: Arc<AppSnapshot>,
+    /// The collection that refers, and its relation field.
+    pub entity: String,
+    pub field: String,
+    /// Records referred to.
+    pub ids: Vec<String>,
+    /// Most referring records for each of them; the oldest ones count.
+    pub most: u32,
+    /// Most pairs altogether. More is refused (`too_large`).
+    pub most_pairs: u32,
+}
+
+/// One reference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Referrer {
+    /// One of the plan's ids.
+    pub of: String,
+    pub id: String,
+}
+
 /// Rows by field name, every column (hidden ones too: the edge renders).
 #[derive(Debug, Clone)]
 pub struct Page {
@@ -42,4 +65,7 @@ pub struct Page {
 pub trait Records: Send + Sync {
     async fn list(&self, plan: &ListPlan) -> StoreResult<Page>;
     async fn view(&self, plan: &ViewPlan) -> StoreResult<Vec<Map<String, Value>>>;
+
+    /// Ids only, in the order of their insertion: who may see those records is for [`Self::view`] to say.
+    async fn referrers(&self, plan: &ReferrersPlan) -> StoreResult<Vec<Referrer>>;
 }

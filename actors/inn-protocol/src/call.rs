@@ -1,5 +1,8 @@
 //! One attempt by a caller: what is asked, where, with which papers.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
@@ -31,6 +34,26 @@ pub enum Action {
     DeleteRecord {
         entity: String,
         id: String,
+    },
+    /// Several record writes that stand or fall together. It allows nothing by itself: each of them is decided for
+    /// itself, as if it had come alone.
+    Batch,
+    /// A file of a record, or a thumb of it.
+    ReadFile {
+        entity: String,
+        id: String,
+        name: String,
+        /// The field says that the record's view rule decides. Looked up by the edge; the look compares it again.
+        protected: bool,
+    },
+    /// A token that opens protected files of the app for three minutes.
+    TakeFileToken,
+    /// Sign in to an auth collection of the app, and what belongs to it (`with-password`, `refresh`, `request-otp`, …).
+    AppAuth {
+        collection: String,
+        /// The record it turned out to be about; empty while nobody has proved anything.
+        record: String,
+        verb: &'static str,
     },
     RunOperation {
         operation: String,
@@ -104,6 +127,9 @@ impl Action {
             Self::CreateRecord { .. } => "records.create",
             Self::UpdateRecord { .. } => "records.update",
             Self::DeleteRecord { .. } => "records.delete",
+            Self::Batch => "records.batch",
+            Self::ReadFile { .. } => "files.read",
+            Self::TakeFileToken => "files.token",
             Self::RunOperation { .. } => "operations.run",
             Self::Ask { .. } => "requests.ask",
             Self::ViewRequest { .. } => "requests.view",
@@ -113,6 +139,7 @@ impl Action {
             Self::RequestGrant => "grants.request",
             Self::TakeToken { .. } => "tokens.take",
             Self::Claim => "requests.claim",
+            Self::AppAuth { verb, .. } => return format!("auth.{verb}"),
             Self::Hold { verb, .. } => return format!("requests.{verb}"),
             Self::SignIn => "sessions.sign-in",
             Self::OwnSession { verb } => return format!("sessions.{verb}"),
@@ -140,6 +167,9 @@ impl Action {
             Self::ViewRecord { entity, id } | Self::UpdateRecord { entity, id } | Self::DeleteRecord { entity, id } => {
                 format!("{entity}/{id}")
             }
+            Self::ReadFile { entity, id, name, .. } => format!("{entity}/{id}/{name}"),
+            Self::AppAuth { collection, record, .. } if record.is_empty() => collection.clone(),
+            Self::AppAuth { collection, record, .. } => format!("{collection}/{record}"),
             Self::RunOperation { operation } => format!("op:{operation}"),
             Self::Ask { capability } => format!("queue:{capability}"),
             Self::ViewRequest { request } | Self::CancelRequest { request } | Self::Hold { request, .. } => {
@@ -160,6 +190,7 @@ impl Action {
                 | Self::DescribeApp
                 | Self::ListRecords { .. }
                 | Self::ViewRecord { .. }
+                | Self::ReadFile { .. }
                 | Self::ViewRequest { .. }
                 | Self::ListRequests
                 | Self::ListMembers
@@ -180,6 +211,20 @@ pub enum Place {
     Platform,
     /// An app, on its own origin or below `/apps/<slug>` (where cookies count for nothing).
     App { slug: String, own_origin: bool },
+}
+
+/// What an app's rules may ask about the call itself (`@request.*` of PocketBase notes, section A.5).
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RequestFacts {
+    /// `default`, `expand`, `realtime`, `protectedFile`, `batch`, `oauth2`, `otp` or `password`.
+    pub context: String,
+    pub method: String,
+    /// First value of every query parameter.
+    pub query: BTreeMap<String, String>,
+    /// First value of every header, by its name in lower snake case (`x_token`). Never those that carry papers.
+    pub headers: BTreeMap<String, String>,
+    /// The record body as sent; empty when there is none.
+    pub body: serde_json::Map<String, Value>,
 }
 
 /// One attempt, before anybody has looked at its papers.
@@ -204,6 +249,8 @@ pub struct Call {
     pub deadline: std::time::Instant,
     /// `X-A2App-Agent` / `X-LUI-Agent`: a name the caller gives itself. Kept as claimed, never believed.
     pub claimed_agent: Option<String>,
+    /// For the app's rules.
+    pub request: Arc<RequestFacts>,
 }
 
 /// What a caller shows at the door.
@@ -225,8 +272,19 @@ pub enum Papers {
     Loopback {
         token: String,
     },
+    /// A token of a record of the app's own auth collection. One that does not hold (any more) is passed over, as
+    /// PocketBase does: its holder counts as a guest.
+    AppUser {
+        token: String,
+    },
     /// The app's own page or a reading program on a loopback host, with nothing else to show.
     Visitor,
+    /// `?token=` of a file: whoever took it, for as long as that one's own papers hold. A token that means nothing is
+    /// passed over (PocketBase notes, section E), and what else was shown counts.
+    File {
+        token: String,
+        otherwise: Box<Papers>,
+    },
 }
 
 /// The covered parts of a signed HTTP request, as received. The edge has compared `content_digest` with the body.
@@ -257,6 +315,18 @@ pub struct LiveCheck {
     pub grant: Option<(GrantId, i64)>,
     pub member: Option<(TenantId, UserId, i64)>,
     pub session: Option<SessionId>,
+    pub app_user: Option<AppUserCheck>,
+}
+
+/// The record an app's user is signed in as, and the key its tokens are made with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AppUserCheck {
+    pub app: AppId,
+    /// Name of the auth collection.
+    pub collection: String,
+    pub record: String,
+    /// SHA-256 of `tokenKey`.
+    pub token_key: Digest,
 }
 
 /// A nonce that counts once (DESIGN section 5). Inserted in the same transaction as the effect or the entry.

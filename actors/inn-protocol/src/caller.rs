@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::ids::{AgentId, AppId, GrantId, SessionId, TenantId, UserId};
+use crate::ids::{AgentId, AppId, Digest, GrantId, SessionId, TenantId, UserId};
 use crate::people::Role;
 use crate::scope::Scope;
 
@@ -19,6 +19,8 @@ pub enum Caller {
     Visitor,
     Person(Person),
     Agent(Agent),
+    /// Somebody signed in to the app itself: a record of one of its auth collections.
+    AppUser(AppUser),
     /// An agent that proved its key and nothing else: it may register, ask for a grant or a token, and claim.
     Key(AgentId),
     /// The platform itself (sweepers, the first deploy of demo apps).
@@ -37,6 +39,26 @@ pub struct Person {
     pub member_epoch: i64,
     /// The session was opened by password within the last minutes, or the password came with this call: may consent.
     pub fresh: bool,
+}
+
+/// A record of an app's own auth collection whose token held (`reference` notes on PocketBase, section E). It is nobody
+/// outside that app; what it may do there is said by the collections' rules, evaluated as that record.
+#[derive(Debug, Clone)]
+pub struct AppUser {
+    pub app: AppId,
+    pub tenant: TenantId,
+    /// Name of the auth collection as the model spells it.
+    pub collection: String,
+    pub record: String,
+    /// Digest of the record's `tokenKey`, checked again at commit: a new key ends every token.
+    pub token_key: Digest,
+}
+
+impl AppUser {
+    /// `users/abc…`: how entries, requests and limits name it.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.collection, self.record)
+    }
 }
 
 /// An agent acting for a person under a live grant.
@@ -70,6 +92,8 @@ pub enum Via {
     PlainToken,
     /// The app's agent token file, on a host bound to loopback.
     LoopbackToken,
+    /// A token for files that the agent took with papers of its own. Opens files and nothing else.
+    FileToken,
 }
 
 impl Caller {
@@ -80,6 +104,7 @@ impl Caller {
             Self::Visitor => "visitor",
             Self::Person(_) => "person",
             Self::Agent(_) => "agent",
+            Self::AppUser(_) => "app_user",
             Self::Key(_) => "key",
             Self::Platform => "platform",
         }
@@ -116,6 +141,7 @@ impl Caller {
             Self::Visitor => "visitor".to_owned(),
             Self::Person(person) => person.user.to_string(),
             Self::Agent(agent) => agent.grant.to_string(),
+            Self::AppUser(user) => format!("{} {}", user.app, user.name()),
             Self::Key(agent) => agent.to_string(),
             Self::Platform => "platform".to_owned(),
         }

@@ -49,7 +49,12 @@ codes! {
     InvalidParameter = "invalid_parameter", 400;
     UnsupportedMediaType = "unsupported_media_type", 415;
     TooLarge = "too_large", 413;
-    RecordReferenced = "record_referenced", 409;
+    /// PocketBase answers 400 where a required relation keeps a record.
+    RecordReferenced = "record_referenced", 400;
+    /// One write of a batch was refused, so none was done.
+    BatchFailed = "batch_failed", 400;
+    /// The collection's create rule does not let this record through; PocketBase answers 400 and no detail.
+    CreateRefused = "create_refused", 400;
     // Repeats
     DuplicateRequest = "duplicate_request", 409;
     InProgress = "in_progress", 409;
@@ -69,6 +74,8 @@ codes! {
     TokenRevoked = "token_revoked", 401;
     InvalidDelegation = "invalid_delegation", 401;
     WrongCredentials = "wrong_credentials", 401;
+    /// The same on an app's own sign-in, with PocketBase's status.
+    SignInFailed = "sign_in_failed", 400;
     // May you
     ForbiddenOrigin = "forbidden_origin", 403;
     ForbiddenHost = "forbidden_host", 403;

@@ -4,6 +4,7 @@
 //! made of these types, so this is the first folder to read.
 
 pub mod app;
+pub mod auth_options;
 pub mod call;
 pub mod caller;
 pub mod canonical;

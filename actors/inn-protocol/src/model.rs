@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::auth_options::AuthOptions;
+
 /// All collections of one release, in the order the app gave them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Model {
@@ -13,6 +15,18 @@ impl Model {
     /// By name (ignoring ASCII case) or by id, as PocketBase resolves them.
     pub fn collection(&self, name_or_id: &str) -> Option<&Collection> {
         self.collections.iter().find(|c| c.name.eq_ignore_ascii_case(name_or_id) || c.id == name_or_id)
+    }
+}
+
+impl Model {
+    /// Where an account may be that is named `collection/id`, or by its id alone: the auth collections to look in, in
+    /// their order, and the id.
+    pub fn account<'n>(&self, name: &'n str) -> (Vec<&Collection>, &'n str) {
+        let named = name.split_once('/').and_then(|(collection, id)| Some((self.collection(collection)?, id)));
+        match named {
+            Some((collection, id)) if collection.is_auth() => (vec![collection], id),
+            _ => (self.collections.iter().filter(|collection| collection.is_auth()).collect(), name),
+        }
     }
 }
 
@@ -38,6 +52,9 @@ pub struct Collection {
     pub fields: Vec<Field>,
     #[serde(default, deserialize_with = "null_as_empty")]
     pub indexes: Vec<String>,
+    /// Of a view: the SELECT it is made of, in words of `SQLite`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view_query: Option<String>,
     #[serde(default)]
     pub list_rule: Option<String>,
     #[serde(default)]
@@ -48,6 +65,9 @@ pub struct Collection {
     pub update_rule: Option<String>,
     #[serde(default)]
     pub delete_rule: Option<String>,
+    /// How people sign in, of an auth collection; `None` is PocketBase's defaults.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<Box<AuthOptions>>,
 }
 
 impl Collection {
@@ -57,6 +77,11 @@ impl Collection {
 
     pub fn is_auth(&self) -> bool {
         self.kind == CollectionKind::Auth
+    }
+
+    /// How people sign in: what the app declares, or the defaults.
+    pub fn auth_options(&self) -> AuthOptions {
+        self.auth.as_deref().cloned().unwrap_or_default()
     }
 
     /// The field people identify a record by: `title`, `name` or `label`, else the first required writable text.

@@ -20,9 +20,11 @@ pub struct EntryDraft {
     pub helper: Option<AgentId>,
     pub grant: Option<GrantId>,
     pub via: Option<&'static str>,
+    /// `collection/id` of the app's own user who asked, or whom the agent acted as.
+    pub app_user: Option<String>,
     pub action: String,
     pub target: String,
-    /// SHA-256 of the raw body.
+    /// SHA-256 of the raw body; of a form, of its parts (boundaries differ from one attempt to the next).
     pub body: Digest,
     /// A name the caller gave itself; never believed.
     pub claimed_agent: Option<String>,
@@ -34,7 +36,7 @@ pub struct EntryDraft {
 impl EntryDraft {
     /// The facts as one canonical text: what the entry's digest is taken over, together with outcome, time and effect.
     pub fn canonical(&self) -> String {
-        crate::canonical::to_string(&json!({
+        let mut facts = json!({
             "action": self.action,
             "agent": self.agent,
             "app": self.app,
@@ -50,7 +52,12 @@ impl EntryDraft {
             "tenant": self.tenant,
             "user": self.user,
             "via": self.via,
-        }))
+        });
+        // Left out when there is none, so that entries of callers without one read as they always did.
+        if let (Some(user), Some(members)) = (&self.app_user, facts.as_object_mut()) {
+            members.insert("appUser".to_owned(), user.as_str().into());
+        }
+        crate::canonical::to_string(&facts)
     }
 }
 

@@ -5,6 +5,7 @@
 //! to. [`decide`] and [`explain`] read the same legs, so what is explained is what is decided; [`visible_scopes`]
 //! asks [`decide`], so what is shown is what can be called.
 
+mod account;
 mod app;
 mod grant;
 mod legs;
@@ -28,6 +29,7 @@ use serde::Serialize;
 use crate::filter::AuthFacts;
 use legs::{Ask, Legs};
 
+pub use account::{is_own_record, manage_rule, second_factor_rule, sign_in_rule};
 pub use rules::RowRule;
 pub use sentence::scope_sentence;
 
@@ -82,8 +84,10 @@ pub fn decide_as(
 pub fn known_auth(caller: &Caller, app: Option<&AppSnapshot>) -> AuthFacts {
     match (caller, app) {
         (Caller::Agent(agent), Some(app)) if app.definition.auth_mode == AuthMode::MultiUser && agent.app == app.id => {
-            agent.app_record.as_deref().map_or_else(AuthFacts::nobody, AuthFacts::of_id)
+            let id = |name: &str| AuthFacts::of_id(app.definition.model.account(name).1);
+            agent.app_record.as_deref().map_or_else(AuthFacts::nobody, id)
         }
+        (Caller::AppUser(user), Some(app)) if user.app == app.id => AuthFacts::of_id(&user.record),
         _ => AuthFacts::nobody(),
     }
 }

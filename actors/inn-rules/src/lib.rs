@@ -4,6 +4,7 @@
 
 pub mod access;
 pub mod describe;
+pub mod files;
 pub mod filter;
 pub mod guard;
 pub mod operations;
@@ -12,3 +13,4 @@ pub mod requests;
 pub mod schema;
 pub mod sentence;
 pub mod values;
+pub mod view;

@@ -10,9 +10,9 @@ mod tests;
 use inn_protocol::query::Paging;
 use inn_protocol::{Code, Refusal, Violation};
 
-use crate::filter::{Expr, Scope, client_filter_forbidden, compile};
+use crate::filter::{Expr, Scope, client_filter_forbidden, compile_client};
 
-pub use expand::{ExpandSpec, Expanded, expand};
+pub use expand::{ExpandStep, Link, MAX_BACK_RELATED, MAX_EXPAND_LEVELS, expand_paths, expand_step};
 pub use fields::{FieldPick, pick_fields};
 pub use sort::{SortBy, SortKey, sort};
 
@@ -69,12 +69,28 @@ impl ListParams {
         Ok(Self { paging, filter: text("filter"), sort: text("sort"), fields: text("fields"), expand: text("expand") })
     }
 
+    /// The parameters that matter for a single record: `fields` and `expand`. Others are for the rules only, whatever
+    /// they say.
+    pub fn of_one(pairs: &[(String, String)]) -> Result<Self, Refusal> {
+        let shaping = |(key, _): &&(String, String)| key == "fields" || key == "expand";
+        Self::from_pairs(&pairs.iter().filter(shaping).cloned().collect::<Vec<_>>())
+    }
+
     /// The client's own filter, to be joined to the rule with [`Expr::and`]. `scope.see_hidden` says whether the
     /// caller is an owner; nobody else may use `@request.` or `@collection.` in it (403).
     pub fn client_filter(&self, scope: &Scope<'_>) -> Result<Expr, Refusal> {
-        let Some(text) = &self.filter else { return Ok(Expr::Always) };
-        guard_client_text(text, scope)?;
-        Ok(compile(text, scope)?)
+        if let Some(text) = &self.filter {
+            guard_client_text(text, scope)?;
+        }
+        // What the sort joins falls under the joined collections' list rules, like what the filter joins.
+        let joined: Vec<&str> = match &self.sort {
+            Some(spec) => {
+                self.client_sort(scope)?;
+                sort::names(spec)
+            }
+            None => Vec::new(),
+        };
+        Ok(compile_client(self.filter.as_deref(), &joined, scope)?)
     }
 
     /// The sort keys, most important first; empty for insertion order.

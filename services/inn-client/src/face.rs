@@ -101,6 +101,13 @@ impl AppFace {
         self.call(&keyed(Outgoing::delete(self.path(&record(entity, id))), key)).await
     }
 
+    /// Several writes of records that stand or fall together: `{method, url, body}` each, as PocketBase has them. With a
+    /// key they are done once, however often they are sent.
+    pub async fn batch(&self, writes: &[Value], key: Option<&str>) -> Answered {
+        let body = json!({"requests": writes});
+        self.call(&keyed(Outgoing::post(self.path("/api/batch"), &body), key)).await
+    }
+
     /// Runs an operation by its name.
     pub async fn run(&self, operation: &str, params: &Value, key: Option<&str>) -> Answered {
         let path = self.path(&format!("/api/ops/{}", segment(operation)));

@@ -66,6 +66,7 @@ impl EntryLine {
             ("visitor", _) => "somebody at this machine".to_owned(),
             ("platform", _) => "the platform".to_owned(),
             ("stranger", _) => "nobody known".to_owned(),
+            ("app_user", _) => fact("appUser"),
             ("key", _) => "itself".to_owned(),
             (other, _) => other.to_owned(),
         };
@@ -96,8 +97,9 @@ impl EntryLine {
 }
 
 /// In this order, with the words of the register.
-const FACTS: [&str; 14] = [
+const FACTS: [&str; 15] = [
     "caller",
+    "appUser",
     "user",
     "agent",
     "helper",

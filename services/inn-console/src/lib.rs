@@ -13,6 +13,7 @@ mod form;
 mod frame;
 mod grants;
 mod home;
+mod mail;
 mod open;
 mod page;
 #[cfg(test)]
@@ -50,6 +51,7 @@ pub fn routes(config: &mut ServiceConfig) {
                 .route(web::post().to(grants::revoke))
                 .route(web::get().to(grants::revoke_page)),
         )
+        .route("/mail", web::get().to(mail::show))
         .route("/audit", web::get().to(audit::search))
         .route("/audit/verify", web::get().to(audit::verify))
         .route(assets::STYLE, web::get().to(assets::style))

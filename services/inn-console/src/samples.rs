@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use chrono::{DateTime, Duration, Utc};
-use inn_ports::InstalledApp;
+use inn_ports::{InstalledApp, Message, ShownMail};
 use inn_protocol::app::{AppDefinition, AppSnapshot};
 use inn_protocol::grant::{Grant, GrantRequest, GrantRequestStatus, Revocation};
 use inn_protocol::people::Role;
@@ -22,6 +22,7 @@ use crate::error::ErrorPage;
 use crate::frame::{Frame, Here};
 use crate::grants::{GrantLine, GrantPage, GrantsPage};
 use crate::home::{AppLine, HomePage, RequestLine};
+use crate::mail::MailPage;
 use crate::session::{ContinuePage, SignInPage};
 use crate::stamp::Stamp;
 
@@ -224,6 +225,19 @@ fn error_page(name: &str) -> ErrorPage {
 }
 
 /// Every template, with every optional part shown, around one name that everybody and everything has.
+fn mail(name: &str) -> MailPage {
+    let message = Message {
+        tenant: TenantId::from_uuid(uuid::Uuid::from_u128(1)),
+        app: AppId::from_uuid(uuid::Uuid::from_u128(7)),
+        app_name: name.to_owned(),
+        to: format!("{name}@example.org"),
+        subject: name.to_owned(),
+        html: name.to_owned(),
+    };
+    let shown = ShownMail { at: at(), message, text: name.to_owned() };
+    MailPage { frame: frame(Here::Home, name), mails: vec![shown.into()] }
+}
+
 pub(crate) fn every_page(name: &str) -> Vec<(&'static str, String)> {
     let sign_in = SignInPage { problem: Some(name.to_owned()), next: name.to_owned(), email: name.to_owned() };
     let scopes = vec![(format!("Read cards {name}"), name.to_owned()), (String::new(), "op:cards.clear".to_owned())];
@@ -262,6 +276,7 @@ pub(crate) fn every_page(name: &str) -> Vec<(&'static str, String)> {
         ("audit", audit(name).render().unwrap()),
         ("verify", verify(true).render().unwrap()),
         ("verify-broken", verify(false).render().unwrap()),
+        ("mail", mail(name).render().unwrap()),
         ("error", error_page(name).render().unwrap()),
     ]
 }

@@ -88,7 +88,8 @@ pub async fn install(
 /// Bundle bytes to the typed app. CPU work: tens of milliseconds for a large bundle.
 fn open(bytes: &[u8], limits: &Limits) -> Result<(Bundle, AppDefinition), Refusal> {
     let bundle = inn_bundle::read(bytes, limits)?;
-    let definition = inn_bundle::load(&bundle, chrono::Utc::now())?;
+    let mut definition = inn_bundle::load(&bundle, chrono::Utc::now())?;
+    inn_rules::view::infer(&mut definition.model)?;
     Ok((bundle, definition))
 }
 

@@ -1,5 +1,7 @@
 //! Reads an HTTP request: place, papers, body. What is refused here is refused before anything else looks.
 
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,9 +12,9 @@ use actix_web::{FromRequest, HttpRequest, dev::Payload};
 use futures_util::StreamExt as _;
 use futures_util::future::LocalBoxFuture;
 use inn_actors::Admitted;
-use inn_grants::signature;
+use inn_grants::{app_token, signature};
 use inn_ports::{Store, StoreResult};
-use inn_protocol::call::{Action, Call, Papers, Place, SignedPapers};
+use inn_protocol::call::{Action, Call, Papers, Place, RequestFacts, SignedPapers};
 use inn_protocol::{CallId, Code, Digest, Refusal, TenantId};
 use inn_rules::describe::server_now;
 use serde::de::DeserializeOwned;
@@ -20,6 +22,7 @@ use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::error::{ApiError, Shape};
+use crate::form::{self, UnreadForm};
 use crate::host;
 use crate::rates::Class;
 use crate::state::HttpState;
@@ -53,6 +56,11 @@ pub struct Incoming {
     pub about: Option<TenantId>,
     pub papers: Papers,
     pub body: Bytes,
+    /// The body when it is a form that a handler reads itself, as it comes in.
+    form: RefCell<Option<UnreadForm>>,
+    /// Of a form that was read.
+    form_digest: Cell<Option<Digest>>,
+    pub content_type: String,
     /// A place among the large bodies in memory, for as long as this one is.
     large: Option<OwnedSemaphorePermit>,
     pub raw_query: String,
@@ -60,6 +68,8 @@ pub struct Incoming {
     pub query: Vec<(String, String)>,
     pub idempotency_key: Option<String>,
     pub claimed_agent: Option<String>,
+    /// What rules may ask about this HTTP request.
+    facts: Arc<RequestFacts>,
     /// For rate limits of callers who have not shown papers.
     pub client: String,
     pub shape: Shape,
@@ -75,12 +85,30 @@ impl Incoming {
             about: self.about,
             papers: self.papers.clone(),
             body,
-            body_digest: Digest::of(&self.body),
+            body_digest: self.form_digest.get().unwrap_or_else(|| Digest::of(&self.body)),
             query: self.raw_query.clone(),
             idempotency_key: self.idempotency_key.clone(),
             deadline: Instant::now() + DEADLINE,
             claimed_agent: self.claimed_agent.clone(),
+            request: self.facts.clone(),
         }
+    }
+
+    /// [`Self::call`] of a record write, whose body the app's rules may ask about.
+    pub(crate) fn call_with(&self, action: Action, body: &Value) -> Call {
+        let mut facts = (*self.facts).clone();
+        facts.body = body.as_object().cloned().unwrap_or_default();
+        Call { request: Arc::new(facts), ..self.call(action, Value::Null) }
+    }
+
+    /// The form that was not read yet, once.
+    pub(crate) fn take_form(&self) -> Option<UnreadForm> {
+        self.form.borrow_mut().take()
+    }
+
+    /// What idempotency and the register go by: the digest of a form's parts.
+    pub(crate) fn set_body_digest(&self, digest: Digest) {
+        self.form_digest.set(Some(digest));
     }
 
     /// The body as JSON; an empty one is `{}`.
@@ -242,18 +270,26 @@ async fn read(request: &HttpRequest, payload: Payload) -> Result<Incoming, ApiEr
         });
     };
     let path = request.path();
-    let shape = if path.contains("/api/collections/") { Shape::Records } else { Shape::Plain };
+    let shape = if path.contains("/api/files/") || path.contains("/api/collections/") || path.ends_with("/api/batch") {
+        Shape::Records
+    } else {
+        Shape::Plain
+    };
     let mut incoming = Incoming {
         id,
         place: Place::Platform,
         about: None,
         papers: Papers::None,
         body: Bytes::new(),
+        form: RefCell::new(None),
+        form_digest: Cell::new(None),
+        content_type: String::new(),
         large: None,
         raw_query: request.query_string().to_owned(),
         query: Vec::new(),
         idempotency_key: None,
         claimed_agent: None,
+        facts: Arc::default(),
         client: request.peer_addr().map_or_else(String::new, |addr| addr.ip().to_string()),
         shape,
         state,
@@ -264,6 +300,34 @@ async fn read(request: &HttpRequest, payload: Payload) -> Result<Incoming, ApiEr
         Err(refusal) => Err(incoming.fail(refusal)),
     }
 }
+
+/// What an app's rules may ask. Headers that carry papers are left out: no rule may look at a secret of another face.
+fn facts(incoming: &Incoming, request: &HttpRequest) -> RequestFacts {
+    let mut query = BTreeMap::new();
+    for (name, value) in &incoming.query {
+        query.entry(name.clone()).or_insert_with(|| value.clone());
+    }
+    let mut headers = BTreeMap::new();
+    for (name, value) in request.headers() {
+        if let (false, Ok(value)) = (PAPER_HEADERS.contains(&name.as_str()), value.to_str()) {
+            headers.entry(name.as_str().replace('-', "_")).or_insert_with(|| value.to_owned());
+        }
+    }
+    let (context, method) = ("default".to_owned(), request.method().as_str().to_owned());
+    RequestFacts { context, method, query, headers, body: serde_json::Map::new() }
+}
+
+/// Headers whose values are secrets or proofs.
+pub(crate) const PAPER_HEADERS: [&str; 8] = [
+    "authorization",
+    "cookie",
+    "signature",
+    "signature-input",
+    "x-a2app-token",
+    "x-lui-token",
+    "innkeeper-delegation",
+    "proxy-authorization",
+];
 
 async fn fill(incoming: &mut Incoming, request: &HttpRequest, payload: Payload) -> Result<(), Refusal> {
     let state = incoming.state.clone();
@@ -293,7 +357,18 @@ async fn fill(incoming: &mut Incoming, request: &HttpRequest, payload: Payload) 
         incoming.large = may_send_large(incoming, request).await?;
         limit = if incoming.large.is_some() { most } else { limit };
     }
-    let reading = body(request, payload, limit);
+    incoming.content_type = header(headers, CONTENT_TYPE.as_str())?.unwrap_or_default();
+    let boundary = if form::is_read_by_handler(request) { form::boundary(&incoming.content_type)? } else { None };
+    let reading = async {
+        match boundary {
+            None => body(request, payload, limit).await,
+            Some(boundary) => {
+                let declared = header(headers, "content-length")?.and_then(|length| length.parse().ok());
+                incoming.form.replace(Some(UnreadForm { payload, boundary, declared, signed_digest: None }));
+                Ok(Bytes::new())
+            }
+        }
+    };
     let read = tokio::time::timeout(BODY_WITHIN, reading).await.map_err(|_| {
         let seconds = BODY_WITHIN.as_secs();
         Refusal::new(Code::Timeout, format!("The body did not arrive within {seconds} s; nothing was kept."))
@@ -312,6 +387,12 @@ async fn fill(incoming: &mut Incoming, request: &HttpRequest, payload: Payload) 
     let claimed = header(headers, "x-a2app-agent")?.or(header(headers, "x-lui-agent")?);
     incoming.claimed_agent = claimed.map(|name| name.chars().filter(|c| !c.is_control()).take(120).collect());
     incoming.papers = papers(incoming, request, &authority)?;
+    incoming.facts = Arc::new(facts(incoming, request));
+    let asks_the_app = matches!(incoming.place, Place::App { .. }) && request.path().contains("/api/");
+    if asks_the_app && matches!(incoming.papers, Papers::None) {
+        // Verified callers are counted by who they are; of guests only the address is known. Files of pages are no calls.
+        state.rates.take(Class::Data, &format!("guest {}", incoming.client))?;
+    }
     Ok(())
 }
 
@@ -406,12 +487,30 @@ fn papers(incoming: &Incoming, request: &HttpRequest, authority: &str) -> Result
     if let Some(signature_input) = header(headers, "signature-input")? {
         return signed(incoming, request, authority, signature_input, bearer);
     }
+    let otherwise = unsigned(incoming, request, bearer)?;
+    Ok(match file_token(incoming, request) {
+        Some(token) => Papers::File { token, otherwise: Box::new(otherwise) },
+        None => otherwise,
+    })
+}
+
+/// `?token=` of a file (PocketBase notes, section F).
+fn file_token(incoming: &Incoming, request: &HttpRequest) -> Option<String> {
+    let file = request.match_pattern().is_some_and(|pattern| pattern.ends_with("/api/files/{entity}/{id}/{name}"));
+    let token = incoming.param("token").filter(|token| file && !token.is_empty());
+    token.map(str::to_owned)
+}
+
+fn unsigned(incoming: &Incoming, request: &HttpRequest, bearer: Option<String>) -> Result<Papers, Refusal> {
+    let headers = request.headers();
     if let Some(token) = header(headers, "x-a2app-token")?.or(header(headers, "x-lui-token")?) {
         return loopback(incoming, headers, token);
     }
     if let Some(token) = bearer {
         return Ok(if token.starts_with(SESSION_PREFIX) {
             Papers::Session { token, app_origin: false }
+        } else if let Some(papers) = app_papers(incoming, &token) {
+            papers
         } else {
             Papers::Bearer { token }
         });
@@ -421,6 +520,17 @@ fn papers(incoming: &Incoming, request: &HttpRequest, authority: &str) -> Result
         return Ok(Papers::Session { token, app_origin });
     }
     Ok(visitor(incoming, request))
+}
+
+/// A token of the app's own sign-in (`reference` notes on PocketBase, section E). That of an owner names a session which
+/// counts on this app and nowhere else.
+fn app_papers(incoming: &Incoming, token: &str) -> Option<Papers> {
+    if !matches!(incoming.place, Place::App { .. }) || !app_token::is_one(token) {
+        return None;
+    }
+    let token = token.to_owned();
+    let owner = app_token::peek(&token).is_some_and(|claims| claims.collection_id == app_token::SUPERUSERS_ID);
+    Some(if owner { Papers::Session { token, app_origin: true } } else { Papers::AppUser { token } })
 }
 
 fn bearer(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
@@ -447,9 +557,12 @@ fn signed(
     let signature = header(headers, "signature")?
         .ok_or_else(|| Refusal::new(Code::InvalidSignature, "Signature-Input came without Signature."))?;
     let content_digest = header(headers, "content-digest")?;
+    let form = incoming.form.borrow_mut().as_mut().map(|form| form.signed_digest.clone_from(&content_digest));
     match &content_digest {
+        // Compared by whoever reads the form.
+        Some(_) if form.is_some() => {}
         Some(digest) => signature::check_content_digest(digest, &incoming.body)?,
-        None if incoming.body.is_empty() => {}
+        None if form.is_none() && incoming.body.is_empty() => {}
         None => {
             return Err(Refusal::new(
                 Code::DigestMismatch,

@@ -4,6 +4,7 @@ pub mod api;
 pub mod app;
 pub mod deploy;
 pub mod error;
+mod form;
 pub mod help;
 pub mod host;
 pub mod incoming;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use inn_actors::Gateway;
 use inn_grants::token::RootKeys;
-use inn_ports::{Blobs, Bus, Store};
+use inn_ports::{Blobs, Bus, Mail, Objects, Store};
 use serde_json::Value;
 use url::Url;
 
@@ -21,8 +21,14 @@ pub struct HttpConfig {
     pub loopback: bool,
     /// Largest body in bytes, unless a route says otherwise.
     pub max_body: usize,
+    /// Writes of one batch; 0 switches batches off.
+    pub batch_requests: usize,
     /// Largest bundle in bytes.
     pub max_bundle: usize,
+    /// Largest form with files in bytes; the collection's own limit counts when it is lower.
+    pub max_upload: u64,
+    /// What the files of one app may take together, in bytes; 0 is no limit.
+    pub app_file_bytes: u64,
     /// Sessions last this long.
     pub session_hours: i64,
     /// Tokens last this long, in minutes (DESIGN section 5: 15).
@@ -67,9 +73,17 @@ pub struct HttpState {
     pub gateway: Gateway,
     pub store: Arc<dyn Store>,
     pub blobs: Arc<dyn Blobs>,
+    /// Files of records.
+    pub objects: Arc<dyn Objects>,
+    /// Forms received at one time.
+    pub uploads: Arc<tokio::sync::Semaphore>,
     pub bus: Arc<dyn Bus>,
     pub keys: EdgeKeys,
     pub config: HttpConfig,
+    /// Mails of apps to their own users.
+    pub mail: Arc<dyn Mail>,
+    /// Mails that are on their way at one time.
+    pub mails: Arc<tokio::sync::Semaphore>,
     /// Shared with the gateway, which counts verified callers.
     pub rates: Arc<Rates>,
     pub vitals: Arc<dyn Vitals>,

@@ -54,7 +54,10 @@ impl Addresses {
             apps_domain: self.apps_domain.clone(),
             loopback: self.loopback,
             max_body: settings.http.max_body,
+            batch_requests: settings.http.batch_requests,
             max_bundle: settings.http.max_bundle,
+            max_upload: settings.files.max_upload,
+            app_file_bytes: settings.files.app_bytes,
             session_hours: settings.people.session_hours,
             token_minutes: settings.people.token_minutes,
             rates: RateLimits {

@@ -17,6 +17,7 @@ pub(crate) fn platform_call(action: &Action, tenant: TenantId, app: Option<AppId
         helper: None,
         grant: None,
         via: None,
+        app_user: None,
         action: action.name(),
         target: action.target(),
         body,

@@ -15,6 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use inn_mail::Tls;
 use url::Url;
 
 pub use flags::Flags;
@@ -25,8 +26,11 @@ pub use table::{SETTINGS, Setting};
 #[derive(Clone)]
 pub struct Settings {
     pub data: DataSettings,
+    pub blobs: BlobSettings,
+    pub files: FileSettings,
     pub http: ListenSettings,
     pub people: PeopleSettings,
+    pub mail: MailSettings,
     pub rates: RateSettings,
     pub limits: LimitSettings,
     pub database: DatabaseSettings,
@@ -63,6 +67,34 @@ impl DataSettings {
     }
 }
 
+/// An S3-compatible store for blobs and files; without a bucket they lie in a directory.
+#[derive(Clone)]
+pub struct BlobSettings {
+    pub s3_bucket: Option<String>,
+    /// Everything of ours lies below this.
+    pub s3_prefix: Option<String>,
+    /// `None`: Amazon's own for the region.
+    pub s3_endpoint: Option<Url>,
+    pub s3_region: String,
+    /// Secret.
+    pub s3_access_key: Option<String>,
+    /// Secret.
+    pub s3_secret_key: Option<String>,
+}
+
+/// Files of records.
+#[derive(Clone)]
+pub struct FileSettings {
+    /// Largest form; an app's own fields may set a lower limit.
+    pub max_upload: u64,
+    /// What the files of one app may take together; 0 is no limit.
+    pub app_bytes: u64,
+    /// Forms received at one time.
+    pub uploads: usize,
+    /// Pictures opened at one time to make thumbs.
+    pub thumb_workers: usize,
+}
+
 /// The listener and what it puts up with.
 #[derive(Clone)]
 pub struct ListenSettings {
@@ -81,6 +113,8 @@ pub struct ListenSettings {
     /// An idle connection is closed after this long.
     pub keep_alive: Duration,
     pub max_body: usize,
+    /// Writes of one batch; 0 switches batches off.
+    pub batch_requests: usize,
     pub max_bundle: usize,
     /// How long calls under way may take to end when the platform stops.
     pub shutdown: Duration,
@@ -99,6 +133,19 @@ pub struct PeopleSettings {
     pub owner_password_file: Option<PathBuf>,
     /// Slug of the tenant that is founded.
     pub owner_tenant: String,
+}
+
+/// The mail server; without a host mail is shown on loopback and refused elsewhere.
+#[derive(Clone)]
+pub struct MailSettings {
+    pub smtp_host: Option<String>,
+    pub smtp_port: u16,
+    pub smtp_tls: Tls,
+    pub smtp_user: Option<String>,
+    /// Read once at start.
+    pub smtp_password_file: Option<PathBuf>,
+    /// Address mails come from.
+    pub from: Option<String>,
 }
 
 /// Calls a minute and caller; 0 is no limit.
@@ -163,6 +210,15 @@ impl Default for Settings {
         let limits = inn_actors::AdmissionLimits::default();
         Self {
             data: DataSettings { dir: PathBuf::from("./.inn"), keys_dir: None, blobs_dir: None },
+            blobs: BlobSettings {
+                s3_bucket: None,
+                s3_prefix: None,
+                s3_endpoint: None,
+                s3_region: "us-east-1".to_owned(),
+                s3_access_key: None,
+                s3_secret_key: None,
+            },
+            files: FileSettings { max_upload: 128 << 20, app_bytes: 10 << 30, uploads: 16, thumb_workers: 1 },
             http: ListenSettings {
                 listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8090),
                 public_url: None,
@@ -172,9 +228,18 @@ impl Default for Settings {
                 request_timeout: Duration::from_secs(10),
                 keep_alive: Duration::from_secs(30),
                 max_body: 2 * MIB,
+                batch_requests: 50,
                 max_bundle: 64 * MIB,
                 shutdown: Duration::from_secs(10),
                 io_threads: 2,
+            },
+            mail: MailSettings {
+                smtp_host: None,
+                smtp_port: 587,
+                smtp_tls: Tls::StartTls,
+                smtp_user: None,
+                smtp_password_file: None,
+                from: None,
             },
             people: PeopleSettings {
                 session_hours: 12,

@@ -1,19 +1,23 @@
-//! The platform's keys: one signs tokens, one signs the register's heads.
+//! The platform's keys: one signs tokens, one signs the register's heads, one seals secrets in the database.
 //!
 //! They are files: `token-<n>.pem` and `register-<n>.pem` (PKCS#8, private) and `…-<n>.pub` (base64url, public only).
 //! The highest number with a private key signs; every other one stays for verifying. Which means that several nodes
-//! rotate without a gap: give all of them the new `.pub` first, then the new `.pem`.
+//! rotate without a gap: give all of them the new `.pub` first, then the new `.pem`. The third kind has no public half:
+//! `secrets` says more.
 
 mod files;
+mod secrets;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use inn_grants::seal::HeadStatement;
 use inn_grants::token::RootKeys;
+use inn_grants::vault::Vault;
 use inn_grants::{PublicKey, SigningKey, seal};
 use inn_protocol::Digest;
 use inn_store::{HeadSigner, UnsignedHead};
@@ -26,6 +30,8 @@ pub enum Kind {
     Token,
     /// Signs the register's heads.
     Register,
+    /// Seals secrets in the database.
+    Secret,
 }
 
 impl Kind {
@@ -33,6 +39,7 @@ impl Kind {
         match self {
             Self::Token => "token",
             Self::Register => "register",
+            Self::Secret => "secret",
         }
     }
 }
@@ -72,6 +79,7 @@ impl Line {
 pub struct KeyRing {
     token: Line,
     register: Line,
+    vault: Arc<Vault>,
 }
 
 impl KeyRing {
@@ -81,13 +89,24 @@ impl KeyRing {
             files::ensure_dir(dir)?;
         }
         files::check_dir(dir, origin)?;
-        Ok(Self { token: line(dir, origin, Kind::Token)?, register: line(dir, origin, Kind::Register)? })
+        Ok(Self {
+            token: line(dir, origin, Kind::Token)?,
+            register: line(dir, origin, Kind::Register)?,
+            vault: Arc::new(secrets::open(dir, origin)?),
+        })
     }
 
     /// Reads the keys and makes none.
-    pub fn look(dir: &Path, origin: Origin) -> Result<Self, KeyError> {
+    pub fn look(dir: &Path, origin: Origin) -> Result<(), KeyError> {
         files::check_dir(dir, origin)?;
-        Ok(Self { token: existing(dir, origin, Kind::Token)?, register: existing(dir, origin, Kind::Register)? })
+        existing(dir, origin, Kind::Token)?;
+        existing(dir, origin, Kind::Register)?;
+        secrets::look(dir, origin)
+    }
+
+    /// Seals and opens what is kept in the database.
+    pub fn vault(&self) -> Arc<Vault> {
+        Arc::clone(&self.vault)
     }
 
     /// Mints and verifies tokens.
@@ -125,7 +144,11 @@ impl KeyRing {
 
 impl fmt::Debug for KeyRing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeyRing").field("token", &self.token.id).field("register", &self.register.id).finish()
+        f.debug_struct("KeyRing")
+            .field("token", &self.token.id)
+            .field("register", &self.register.id)
+            .field("secret", &self.vault.current())
+            .finish()
     }
 }
 
@@ -151,10 +174,13 @@ fn statement(head: &UnsignedHead) -> HeadStatement {
     HeadStatement { tenant: head.tenant, seq: head.seq, head: head.head, at: head.at }
 }
 
-/// Makes the next key and keeps of the old one what verifies. Answers the new number. Running nodes go on with what
+/// Makes the next key and keeps of the old one what verifies, or opens. Answers the new number. Running nodes go on with what
 /// they read at start: restart them.
 pub fn rotate(dir: &Path, kind: Kind) -> Result<u32, KeyError> {
     files::check_dir(dir, Origin::Made)?;
+    if kind == Kind::Secret {
+        return secrets::rotate(dir);
+    }
     let old = existing(dir, Origin::Made, kind)?;
     let next = old.others.keys().copied().max().unwrap_or(0).max(old.id).checked_add(1);
     let id = next.ok_or_else(|| files::error(dir, "has no number left for another key"))?;

@@ -11,6 +11,7 @@ pub mod doctor;
 mod founding;
 pub mod keys;
 mod loops;
+mod mail;
 pub mod migrate;
 mod platform;
 mod scratch;

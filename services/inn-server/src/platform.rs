@@ -11,7 +11,7 @@ mod probe;
 mod tests;
 mod trace;
 
-pub(crate) use parts::{open_keys, read_optional};
+pub(crate) use parts::{blob_config, open_keys, read_optional};
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

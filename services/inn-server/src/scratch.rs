@@ -1,4 +1,5 @@
-//! A store for one question or one deed outside a running platform: no blobs are kept and no head is signed with it.
+//! A store for one question or one deed outside a running platform: no head is signed and no secret
+//! opened with it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::keys::{KeyRing, Origin};
 
-/// The store wants a place for blobs and a signer; both are made up and go with this value.
+/// The store wants a signer; it is made up and goes with this value.
 pub(crate) struct Scratch {
     pub(crate) store: PgStore,
     _dir: TempDir,
@@ -17,8 +18,9 @@ pub(crate) struct Scratch {
 impl Scratch {
     pub(crate) async fn open(url: &str, io: &tokio::runtime::Handle) -> anyhow::Result<Self> {
         let dir = tempfile::tempdir()?;
-        let signer = Arc::new(KeyRing::open(&dir.path().join("keys"), Origin::Made)?);
-        let mut config = StoreConfig::new(url, io.clone(), dir.path().join("blobs"), signer);
+        let keys = Arc::new(KeyRing::open(&dir.path().join("keys"), Origin::Made)?);
+        let vault = keys.vault();
+        let mut config = StoreConfig::new(url, io.clone(), keys, vault);
         config.pool_size = 2;
         config.acquire_timeout = Duration::from_secs(10);
         Ok(Self { store: PgStore::connect(config).await?, _dir: dir })

@@ -4,11 +4,12 @@
 //! stops it ends it through `inn.stop`, so that nothing at all is kept: neither nonce nor idempotency key, which the
 //! refused entry written afterwards brings along again.
 
+mod batch;
 mod cascade;
 mod refusal;
 mod text;
 
-use deadpool_postgres::Object;
+use deadpool_postgres::{GenericClient, Object};
 use inn_ports::{Plan, StoreError, StoreResult};
 use inn_protocol::model::Collection;
 use inn_protocol::plan::Committed;
@@ -20,7 +21,18 @@ use crate::error::broken;
 use crate::step::guard;
 use crate::{PgStore, register};
 
+pub(crate) use batch::commit_all;
+
 pub(crate) async fn commit(store: &PgStore, plan: &Plan) -> StoreResult<Committed> {
+    let collection = written(plan)?;
+    if plan.write.verb == Verb::Delete && cascade::has_referrers(&plan.app.definition.model, collection) {
+        return cascade::delete(store, plan, collection).await;
+    }
+    at_once(store, plan, collection).await
+}
+
+/// The collection a plan writes to.
+fn written(plan: &Plan) -> StoreResult<&Collection> {
     let entity = &plan.write.entity;
     let Some(collection) = plan.app.definition.model.collection(entity) else {
         return Err(Refusal::new(Code::UnknownEntity, format!("This app has no entity \"{entity}\".")).into());
@@ -28,10 +40,7 @@ pub(crate) async fn commit(store: &PgStore, plan: &Plan) -> StoreResult<Committe
     if plan.write.id.contains('\0') {
         return Err(Refusal::not_found().into());
     }
-    if plan.write.verb == Verb::Delete && cascade::has_referrers(&plan.app.definition.model, collection) {
-        return cascade::delete(store, plan, collection).await;
-    }
-    at_once(store, plan, collection).await
+    Ok(collection)
 }
 
 /// Types of the parameters between the guard's and the record's own.
@@ -54,6 +63,20 @@ const ENTRY_TYPES: [Type; 15] = [
 ];
 
 async fn at_once(store: &PgStore, plan: &Plan, collection: &Collection) -> StoreResult<Committed> {
+    let client = store.client().await?;
+    let committed = carry_out(&client, plan, collection).await;
+    if matches!(committed, Err(StoreError::Unknown)) {
+        // The pool may not have noticed yet that this connection is dead; the next call must not get it.
+        drop(Object::take(client));
+    }
+    committed
+}
+
+/// The one statement, committed by itself or as part of an open transaction.
+async fn carry_out<C>(client: &C, plan: &Plan, collection: &Collection) -> StoreResult<Committed>
+where
+    C: GenericClient + Sync,
+{
     let write = &plan.write;
     let draft = &plan.record.draft;
     let statement = text::build(plan, collection)?;
@@ -92,18 +115,12 @@ async fn at_once(store: &PgStore, plan: &Plan, collection: &Collection) -> Store
         .chain(statement.values.values().iter().map(crate::columns::SqlValue::pg_type))
         .collect();
 
-    let client = store.client().await?;
     let prepared =
         client.prepare_typed_cached(&statement.text, &types).await.map_err(refusal::moved("record statement"))?;
     let row = match client.query_one(&prepared, &parameters).await {
         Ok(row) => row,
         Err(error) => {
-            let refused = refusal::explain(&client, plan, collection, &error).await;
-            if matches!(refused, StoreError::Unknown) {
-                // The pool may not have noticed yet that this connection is dead; the next call must not get it.
-                drop(Object::take(client));
-            }
-            return Err(refused);
+            return Err(refusal::explain(client, plan, collection, &error).await);
         }
     };
     let kept = Kept {

@@ -6,6 +6,8 @@
 //! ends the window. Converting a list to a single value keeps the last element only, and is not undone.
 
 mod gone;
+mod kinds;
+mod views;
 
 #[cfg(test)]
 mod tests;
@@ -20,6 +22,8 @@ use crate::columns::{
     ROW, column_definition, column_type, fingerprint, ident, schema_name, stored_fields, table_named,
 };
 use crate::error::broken;
+
+pub(crate) use views::{drop_views, make_views};
 
 /// The fields of the unique index or primary key with this name in the database.
 pub(crate) fn unique_fields(collection: &Collection, constraint: &str) -> Option<Vec<String>> {
@@ -58,7 +62,8 @@ impl SchemaChange<'_> {
 
     async fn step(&self, change: &Change) -> Result<(), Problem> {
         match change {
-            Change::RulesOnly { .. } => Ok(()),
+            // Views go before the first step and come after the last.
+            Change::RulesOnly { .. } | Change::View { .. } => Ok(()),
             Change::CreateCollection { collection } => self.create(collection).await,
             Change::DropCollection { id, name } => self.drop_table(id, name).await,
             Change::RenameCollection { from, to, .. } => {

@@ -16,8 +16,9 @@ use inn_protocol::{AppId, Code, Digest, Refusal, TenantId, Violation};
 use inn_rules::schema::{Change, diff};
 
 use crate::columns::{ident, schema_name, table};
-use crate::ddl::SchemaChange;
+use crate::ddl::{self, SchemaChange};
 use crate::error::broken;
+use crate::files;
 
 pub(crate) use release::{digest, keep_failure, listed};
 
@@ -136,6 +137,10 @@ pub(crate) async fn remove(tx: &Transaction<'_>, tenant: TenantId, app: AppId) -
             "UPDATE inn.requests SET state = 'canceled', reason = 'The app was removed.', lease_until = NULL, \
              epoch = epoch + 1, updated_at = clock_timestamp(), ended_at = clock_timestamp() WHERE app = $1 AND ended_at IS NULL",
         ),
+        (
+            "remove files",
+            "UPDATE inn.files SET state = 'doomed', due_at = clock_timestamp() WHERE app = $1 AND state NOT IN ('doomed', 'gone')",
+        ),
         ("end sessions", "UPDATE inn.sessions SET ended_at = clock_timestamp() WHERE app = $1 AND ended_at IS NULL"),
     ];
     for (what, statement) in ended {
@@ -162,9 +167,19 @@ async fn apply(
         return Ok(());
     }
     lock_tables(tx, app, current.map(|current| &current.model)).await?;
+    let before = current.map(|current| &current.model);
+    if let Some(before) = before {
+        files::unfollow(tx, app, before).await?;
+    }
     let now = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
     let stamp = tx.query_one(now, &[]).await.and_then(|row| row.try_get(0)).map_err(broken("read the time"))?;
-    SchemaChange { tx, app, model: &next.model, stamp, restore }.apply(changes).await
+    if let Some(before) = before {
+        ddl::drop_views(tx, app, before).await?;
+    }
+    SchemaChange { tx, app, model: &next.model, stamp, restore }.apply(changes).await?;
+    ddl::make_views(tx, app, &next.model).await?;
+    files::follow(tx, app, &next.model).await?;
+    files::forget_losers(tx, app, before, &next.model).await
 }
 
 async fn lock_tables(tx: &Transaction<'_>, app: AppId, model: Option<&Model>) -> StoreResult<()> {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use inn_ports::{AgentState, Directory, GrantState, MemberState, SessionState, StoreError, StoreResult};
+use inn_ports::{
+    AgentState, Directory, FileTokenState, GrantState, MemberState, SessionState, StoreError, StoreResult,
+};
 use inn_protocol::app::{AppDefinition, AppSnapshot};
 use inn_protocol::people::Role;
 use inn_protocol::scope::Scope;
@@ -17,7 +19,7 @@ use uuid::Uuid;
 
 use crate::error::broken;
 use crate::requests::answers;
-use crate::{PgStore, columns, register};
+use crate::{PgStore, columns, files, register};
 
 /// Apps with an active release, as [`snapshot`] reads them.
 pub(crate) const SNAPSHOT: &str = "
@@ -126,16 +128,24 @@ impl Directory for PgStore {
         row.map(state).transpose()
     }
 
+    async fn file_token(&self, token: Digest) -> StoreResult<Option<FileTokenState>> {
+        files::token_state(self, token).await
+    }
+
     async fn app_record(&self, app: &AppSnapshot, id: &str) -> StoreResult<Option<Map<String, Value>>> {
         if id.contains('\0') {
             return Ok(None);
         }
-        for collection in app.definition.model.collections.iter().filter(|collection| collection.is_auth()) {
+        let (collections, id) = app.definition.model.account(id);
+        for collection in collections {
             let table = columns::table(app.id, collection);
             let text = format!("SELECT {} FROM {table} AS t WHERE t.id = $1", columns::row_json(collection, "t"));
             if let Some(row) = self.one("app record", &text, &[&id]).await? {
                 let text: &str = row.try_get(0).map_err(broken("app record"))?;
-                return register::object(text).map(Some);
+                let mut record = register::object(text)?;
+                record.insert("collectionId".to_owned(), collection.id.as_str().into());
+                record.insert("collectionName".to_owned(), collection.name.as_str().into());
+                return Ok(Some(record));
             }
         }
         Ok(None)

@@ -1,7 +1,5 @@
 //! What PostgreSQL says, in the words of the ports.
 
-use std::path::PathBuf;
-
 use deadpool_postgres::PoolError;
 use inn_ports::StoreError;
 use tokio_postgres::Error;
@@ -16,8 +14,6 @@ pub enum SetupError {
     Unreachable(String),
     #[error("the database schema could not be brought up to date: {0}")]
     Migration(String),
-    #[error("the blob directory {} cannot be used: {cause}", dir.display())]
-    Blobs { dir: PathBuf, cause: String },
 }
 
 /// SQLSTATE of `inn.stop`: a statement that ended itself, with a JSON verdict as detail.

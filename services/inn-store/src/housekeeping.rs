@@ -12,6 +12,8 @@ pub struct Housekept {
     pub nonces: u64,
     pub idempotency_keys: u64,
     pub outbox_events: u64,
+    /// Of accounts of apps: tickets that ran out, marks of mails that went.
+    pub account_rows: u64,
 }
 
 /// Rows one statement deletes; the rest waits for the next statement, so that no transaction grows long and holds back
@@ -30,6 +32,14 @@ const KEYS: &str = "DELETE FROM inn.idempotency WHERE ctid = ANY (ARRAY(
 const EVENTS: &str = "DELETE FROM inn.outbox WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM inn.outbox WHERE at < clock_timestamp() - interval '3 days' LIMIT 5000))";
 
+/// An hour of grace: whoever comes late is told that it ran out, and not that it never was.
+const TICKETS: &str = "DELETE FROM inn.app_tickets WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM inn.app_tickets WHERE expires_at < clock_timestamp() - interval '1 hour' LIMIT 5000))";
+
+/// Longer than every pause between two mails.
+const MAILS: &str = "DELETE FROM inn.app_mails WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM inn.app_mails WHERE sent_at < clock_timestamp() - interval '1 day' LIMIT 5000))";
+
 impl PgStore {
     /// Makes the partitions of the next two months, drops expired nonces, idempotency keys older than 24 hours and
     /// old outbox events. Safe to run on several nodes at once; run it every few minutes.
@@ -43,6 +53,7 @@ impl PgStore {
             nonces: self.prune("nonces", NONCES).await?,
             idempotency_keys: self.prune("idempotency keys", KEYS).await?,
             outbox_events: self.prune("outbox", EVENTS).await?,
+            account_rows: self.prune("tickets", TICKETS).await? + self.prune("mails", MAILS).await?,
         })
     }
 

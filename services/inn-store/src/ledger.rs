@@ -3,7 +3,7 @@
 mod writer;
 
 use async_trait::async_trait;
-use inn_ports::{Ledger, Plan, StoreResult};
+use inn_ports::{Batch, BatchDone, BatchFailed, Ledger, Plan, StoreResult};
 use inn_protocol::plan::Committed;
 use inn_protocol::register::{CallOutcome, CallRecord};
 
@@ -15,6 +15,10 @@ pub(crate) use writer::{Sender, start};
 impl Ledger for PgStore {
     async fn commit(&self, plan: &Plan) -> StoreResult<Committed> {
         crate::commit::commit(self, plan).await
+    }
+
+    async fn commit_all(&self, batch: &Batch) -> Result<BatchDone, BatchFailed> {
+        crate::commit::commit_all(self, batch).await
     }
 
     async fn record(&self, call: CallRecord, outcome: CallOutcome) -> StoreResult<()> {

@@ -4,8 +4,8 @@
 //! [`commit`] (a record write: one statement, one round trip) and [`step`] (everything else: one transaction).
 //! Both leave entry, receipt, outbox, nonce and idempotency key together with the effect, or nothing at all.
 
+mod app_auth;
 mod apps;
-mod blobs;
 mod clock;
 mod columns;
 mod commit;
@@ -13,6 +13,7 @@ mod ddl;
 mod deploy;
 mod directory;
 mod error;
+mod files;
 mod filter_sql;
 mod grants;
 mod housekeeping;
@@ -28,13 +29,12 @@ mod step;
 #[cfg(any(test, feature = "testing"))]
 pub mod testdb;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool};
+use inn_grants::vault::Vault;
 use inn_ports::StoreResult;
-use object_store::ObjectStore;
 
 pub use clock::DatabaseClock;
 pub use error::SetupError;
@@ -58,10 +58,10 @@ pub struct StoreConfig {
     pub synchronous_commit: bool,
     /// The runtime that owns every connection (never an actix worker's own).
     pub io: tokio::runtime::Handle,
-    /// Where bundles and UI files lie. Created when missing.
-    pub blob_dir: PathBuf,
     /// Signs and checks the register's heads.
     pub signer: Arc<dyn HeadSigner>,
+    /// Seals what must be kept and read again.
+    pub vault: Arc<Vault>,
 }
 
 impl StoreConfig {
@@ -69,8 +69,8 @@ impl StoreConfig {
     pub fn new(
         url: impl Into<String>,
         io: tokio::runtime::Handle,
-        blob_dir: impl Into<PathBuf>,
         signer: Arc<dyn HeadSigner>,
+        vault: Arc<Vault>,
     ) -> Self {
         Self {
             url: url.into(),
@@ -79,8 +79,8 @@ impl StoreConfig {
             statement_timeout: Duration::from_secs(30),
             synchronous_commit: true,
             io,
-            blob_dir: blob_dir.into(),
             signer,
+            vault,
         }
     }
 }
@@ -93,8 +93,8 @@ pub struct PgStore {
 
 pub(crate) struct Inner {
     pub(crate) pool: Pool,
-    pub(crate) blobs: Arc<dyn ObjectStore>,
     pub(crate) signer: Arc<dyn HeadSigner>,
+    pub(crate) vault: Arc<Vault>,
     pub(crate) ledger: ledger::Sender,
     /// Which statement texts reads prepare.
     pub(crate) shapes: records::Shapes,
@@ -109,15 +109,14 @@ const STATEMENTS_PER_CONNECTION: usize = 256;
 impl PgStore {
     /// Opens the pool and starts the register's writer. The schema must be there: see [`migrate`].
     pub async fn connect(config: StoreConfig) -> Result<Self, SetupError> {
-        let blobs = pool::blob_store(&config.blob_dir)?;
         let pool = pool::open(&config)?;
         // One connection now, so that a wrong address is told at start and not on the first call.
         drop(pool.get().await.map_err(|error| SetupError::Unreachable(error::chain(&error)))?);
         let ledger = ledger::start(&config.io, pool.clone());
         let inner = Inner {
             pool,
-            blobs,
             signer: config.signer,
+            vault: config.vault,
             ledger,
             shapes: records::Shapes::default(),
             node: uuid::Uuid::new_v4(),
@@ -137,6 +136,6 @@ impl PgStore {
 
 /// Every noun is there: a missing trait fails the build here and not at whoever uses the store.
 const _: fn() = || {
-    fn keeps_everything<T: inn_ports::Store + inn_ports::Blobs + Clone + Send + Sync + 'static>() {}
+    fn keeps_everything<T: inn_ports::Store + Clone + Send + Sync + 'static>() {}
     keeps_everything::<PgStore>();
 };

@@ -1,29 +1,17 @@
 //! Connections: opened on the I/O runtime, so that a busy worker never holds up another worker's query.
 
 use std::future::Future;
-use std::path::Path;
 use std::pin::Pin;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{Connect, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use inn_ports::StoreResult;
-use object_store::ObjectStore;
-use object_store::local::LocalFileSystem;
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, Config, NoTls};
 
 use crate::error::{SetupError, broken};
 use crate::{PgStore, StoreConfig};
-
-pub(crate) fn blob_store(dir: &Path) -> Result<Arc<dyn ObjectStore>, SetupError> {
-    let broken = |cause: String| SetupError::Blobs { dir: dir.to_owned(), cause };
-    std::fs::create_dir_all(dir).map_err(|error| broken(error.to_string()))?;
-    let store = LocalFileSystem::new_with_prefix(dir).map_err(|error| broken(error.to_string()))?;
-    // A committed release must find its files after a crash.
-    Ok(Arc::new(store.with_fsync(true)))
-}
 
 pub(crate) fn open(config: &StoreConfig) -> Result<Pool, SetupError> {
     let mut target = parse(&config.url)?;

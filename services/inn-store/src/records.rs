@@ -1,5 +1,6 @@
 //! Reading records: lists and single records, each already narrowed by the rule.
 
+mod referrers;
 mod shapes;
 
 #[cfg(test)]
@@ -10,9 +11,9 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use deadpool_postgres::Object;
 use futures_util::future::try_join;
-use inn_ports::{ListPlan, Page, Records, StoreError, StoreResult, ViewPlan};
+use inn_ports::{ListPlan, Page, Records, Referrer, ReferrersPlan, StoreError, StoreResult, ViewPlan};
 use inn_protocol::app::AppSnapshot;
-use inn_protocol::model::{Collection, CollectionKind};
+use inn_protocol::model::Collection;
 use inn_protocol::{Code, Refusal};
 use inn_rules::filter::Expr;
 use serde_json::{Map, Value};
@@ -37,10 +38,10 @@ impl Records for PgStore {
         }
         let table = table(plan.app.id, collection);
         let mut params = SqlParams::starting_at(1);
-        let filter = render(&plan.filter, "t", &mut params);
+        let filter = render(&plan.filter, plan.app.id, "t", &mut params);
         let count = (!plan.paging.skip_total)
             .then(|| (format!("SELECT count(*) FROM {table} AS t WHERE {filter}"), params.clone()));
-        let order = order_by(&plan.sort, "t", &mut params);
+        let order = order_by(&plan.sort, plan.app.id, "t", &mut params);
         // The page first, the JSON then: in one SELECT PostgreSQL makes the JSON of every matching row before it sorts.
         // What scans a LIMIT keeps its order.
         let rows = format!(
@@ -76,7 +77,7 @@ impl Records for PgStore {
             [id] => format!("= {}", params.push(SqlValue::Text(id.clone()))),
             _ => format!("= ANY({})", params.push(SqlValue::List(ids.clone()))),
         };
-        let rule = render(&plan.rule, "t", &mut params);
+        let rule = render(&plan.rule, plan.app.id, "t", &mut params);
         let rows = format!(
             "SELECT {} FROM {} AS t WHERE t.\"id\" {wanted} AND {rule}",
             row_json(collection, "t"),
@@ -91,6 +92,10 @@ impl Records for PgStore {
             rows = ids.iter().filter_map(|id| found.get(id).cloned()).collect();
         }
         Ok(rows)
+    }
+
+    async fn referrers(&self, plan: &ReferrersPlan) -> StoreResult<Vec<Referrer>> {
+        referrers::referrers(self, plan).await
     }
 }
 
@@ -122,10 +127,6 @@ fn readable<'a>(app: &'a AppSnapshot, entity: &str) -> StoreResult<&'a Collectio
     let unknown =
         || Refusal::new(Code::UnknownEntity, format!("`{entity}` is not an entity of this app; see describe."));
     let collection = app.definition.model.collection(entity).ok_or_else(unknown)?;
-    if collection.kind == CollectionKind::View {
-        let message = format!("`{}` is a view collection, which this host cannot read yet.", collection.name);
-        return Err(Refusal::new(Code::NotImplemented, message).into());
-    }
     Ok(collection)
 }
 

@@ -1,6 +1,7 @@
 //! The stepped form of a commit: everything that is not a plain record write. Effect, entry, outbox and receipt are
 //! one transaction, opened by the same guards as the one-statement form.
 
+pub(crate) mod account;
 pub(crate) mod guard;
 
 use chrono::{DateTime, Utc};
@@ -8,7 +9,7 @@ use deadpool_postgres::{Object, Transaction};
 use inn_ports::{StoreError, StoreResult};
 use inn_protocol::receipt::Receipt;
 use inn_protocol::register::{CallRecord, EntryDraft};
-use inn_protocol::{AppId, Refusal, canonical};
+use inn_protocol::{AppId, Refusal, TenantId, canonical};
 use serde_json::{Map, Value};
 use tokio_postgres::types::ToSql;
 
@@ -39,6 +40,7 @@ impl PgStore {
     ) -> StoreResult<Step<'c>> {
         let tx = client.transaction().await.map_err(broken("begin"))?;
         guard::pass(&tx, call, record).await?;
+        account::pass(&tx, call).await?;
         Ok(Step { tx, draft: call.draft.clone() })
     }
 }
@@ -83,11 +85,7 @@ impl<'c> Step<'c> {
 
     /// Tells the world after the commit, and only then.
     pub(crate) async fn outbox(&self, topic: &str, app: Option<AppId>, body: Value) -> StoreResult<()> {
-        let statement = self.tx.prepare_cached(OUTBOX).await.map_err(broken("outbox"))?;
-        let app = app.map(AppId::uuid);
-        let tenant = self.draft.tenant.uuid();
-        self.tx.execute(&statement, &[&tenant, &app, &topic, &body]).await.map_err(broken("outbox"))?;
-        Ok(())
+        outbox(&self.tx, self.draft.tenant, topic, app, body).await
     }
 
     /// Writes the entry (`done`) and the receipt and commits. `Unknown` when the connection was lost meanwhile.
@@ -112,30 +110,7 @@ impl<'c> Step<'c> {
 
     /// Entry, receipt and `COMMIT`. Answers the entry's time.
     pub(crate) async fn finish(self, said: &Said<'_>) -> StoreResult<DateTime<Utc>> {
-        let facts = self.draft.canonical();
-        let (action, target) = (register::printable(&self.draft.action), register::printable(&self.draft.target));
-        let agent = self.draft.agent.as_ref().map(inn_protocol::AgentId::as_str);
-        let parameters: [&(dyn ToSql + Sync); 17] = [
-            &self.draft.call.uuid(),
-            &self.draft.tenant.uuid(),
-            &self.draft.app.map(AppId::uuid),
-            &self.draft.caller,
-            &self.draft.user.map(inn_protocol::UserId::uuid),
-            &agent,
-            &self.draft.grant.map(inn_protocol::GrantId::uuid),
-            &action,
-            &target,
-            &facts,
-            &said.entity,
-            &said.sentence,
-            &said.shape,
-            &said.row,
-            &said.labels,
-            &said.record,
-            &said.verb,
-        ];
-        let statement = self.tx.prepare_cached(FINISH).await.map_err(broken("entry"))?;
-        let at = self.tx.query_one(&statement, &parameters).await.map_err(broken("entry"))?.get(0);
+        let at = enter(&self.tx, &self.draft, said).await?;
         self.tx.commit().await.map_err(committing("commit"))?;
         Ok(at)
     }
@@ -153,6 +128,49 @@ impl<'c> Step<'c> {
             tracing::warn!(error = %crate::error::chain(&error), "rollback was not confirmed");
         }
     }
+}
+
+/// Puts one event into the outbox of the transaction.
+pub(crate) async fn outbox(
+    tx: &Transaction<'_>,
+    tenant: TenantId,
+    topic: &str,
+    app: Option<AppId>,
+    body: Value,
+) -> StoreResult<()> {
+    let statement = tx.prepare_cached(OUTBOX).await.map_err(broken("outbox"))?;
+    let (tenant, app) = (tenant.uuid(), app.map(AppId::uuid));
+    tx.execute(&statement, &[&tenant, &app, &topic, &body]).await.map_err(broken("outbox"))?;
+    Ok(())
+}
+
+/// Entry (`done`) and receipt of one effect of the transaction. Answers the entry's time.
+pub(crate) async fn enter(tx: &Transaction<'_>, draft: &EntryDraft, said: &Said<'_>) -> StoreResult<DateTime<Utc>> {
+    let facts = draft.canonical();
+    let (action, target) = (register::printable(&draft.action), register::printable(&draft.target));
+    let agent = draft.agent.as_ref().map(inn_protocol::AgentId::as_str);
+    let parameters: [&(dyn ToSql + Sync); 17] = [
+        &draft.call.uuid(),
+        &draft.tenant.uuid(),
+        &draft.app.map(AppId::uuid),
+        &draft.caller,
+        &draft.user.map(inn_protocol::UserId::uuid),
+        &agent,
+        &draft.grant.map(inn_protocol::GrantId::uuid),
+        &action,
+        &target,
+        &facts,
+        &said.entity,
+        &said.sentence,
+        &said.shape,
+        &said.row,
+        &said.labels,
+        &said.record,
+        &said.verb,
+    ];
+    let statement = tx.prepare_cached(FINISH).await.map_err(broken("entry"))?;
+    let at = tx.query_one(&statement, &parameters).await.map_err(broken("entry"))?.get(0);
+    Ok(at)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use inn_embedded::EmbeddedPostgres;
+use inn_grants::vault::{SecretKey, Vault};
 use inn_protocol::Digest;
 use tokio_postgres::{Client, NoTls};
 
@@ -69,7 +70,6 @@ async fn connect(url: &str) -> Client {
 #[derive(Debug)]
 pub struct TestDb {
     url: String,
-    blobs: tempfile::TempDir,
 }
 
 impl TestDb {
@@ -82,7 +82,7 @@ impl TestDb {
             .batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {TEMPLATE}"))
             .await
             .expect("the database is created");
-        let db = Self { url: server.url(&name), blobs: tempfile::tempdir().expect("a blob directory") };
+        let db = Self { url: server.url(&name) };
         let store = db.store().await;
         (store, db)
     }
@@ -93,7 +93,7 @@ impl TestDb {
         let name = format!("test_{}", server.databases.fetch_add(1, Ordering::Relaxed));
         let admin = connect(&server.url("postgres")).await;
         admin.batch_execute(&format!("CREATE DATABASE {name}")).await.expect("the database is created");
-        Self { url: server.url(&name), blobs: tempfile::tempdir().expect("a blob directory") }
+        Self { url: server.url(&name) }
     }
 
     pub fn url(&self) -> &str {
@@ -103,7 +103,7 @@ impl TestDb {
     /// The settings of [`Self::store`], to change and connect with.
     pub fn config(&self) -> StoreConfig {
         let io = tokio::runtime::Handle::current();
-        let mut config = StoreConfig::new(&self.url, io, self.blobs.path(), Arc::new(TestSigner));
+        let mut config = StoreConfig::new(&self.url, io, Arc::new(TestSigner), test_vault());
         config.pool_size = 8;
         config.statement_timeout = Duration::from_secs(20);
         config
@@ -118,6 +118,12 @@ impl TestDb {
     pub async fn admin(&self) -> Client {
         connect(&self.url).await
     }
+}
+
+/// Seals with a key everybody knows.
+pub fn test_vault() -> Arc<Vault> {
+    let keys = [(1, SecretKey::from_bytes([1; 32]))].into();
+    Arc::new(Vault::new(keys).expect("one key"))
 }
 
 /// Chains and "signs" with nothing but SHA-256: for tests that do not care about keys.

@@ -1,9 +1,16 @@
 //! `/apps/{slug}/…` and an app's own origin: one module per resource.
 
+mod auth;
+mod batch;
+mod deletes;
 mod describe;
+mod expand;
 mod face;
+mod files;
 mod idempotency;
 mod lists;
+mod modifiers;
 mod operations;
 mod records;
 mod tasks;
+mod views;

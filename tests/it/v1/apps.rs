@@ -145,11 +145,11 @@ async fn a_failed_deploy_leaves_the_old_release_serving_and_keeps_the_reason() {
 }
 
 #[tokio::test]
-async fn a_rule_that_cannot_be_evaluated_yet_fails_the_deploy_by_name() {
+async fn a_rule_that_cannot_be_evaluated_fails_the_deploy_by_name() {
     let host = TestHost::start().await;
     let owner = host.owner().await;
     for (rule, code) in [
-        ("@collection.boards.name = 'x'", "unsupported_rule"),
+        ("@collection.nothing.name = 'x'", "invalid_filter"),
         ("nothing = 1", "invalid_filter"),
         ("title = ", "invalid_filter"),
     ] {

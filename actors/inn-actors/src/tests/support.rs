@@ -197,6 +197,7 @@ impl World {
             idempotency_key: None,
             deadline: Instant::now() + Duration::from_secs(5),
             claimed_agent: None,
+            request: Arc::default(),
         }
     }
 
@@ -215,6 +216,13 @@ pub(crate) fn create() -> Action {
 
 pub(crate) fn new_note(body: Value) -> impl Fn(&Admitted) -> inn_protocol::Result<RecordWrite> {
     move |_| {
-        Ok(RecordWrite { verb: Verb::Create, entity: "notes".to_owned(), id: None, body: body.clone(), fixed: None })
+        Ok(RecordWrite {
+            verb: Verb::Create,
+            entity: "notes".to_owned(),
+            id: None,
+            body: body.clone(),
+            form: None,
+            fixed: None,
+        })
     }
 }

@@ -62,6 +62,7 @@ async fn a_number_modifier_adds_to_the_stored_value() {
             entity: "notes".to_owned(),
             id: Some(id.clone()),
             body: json!({"rank+": 3}),
+            form: None,
             fixed: None,
         })
     };

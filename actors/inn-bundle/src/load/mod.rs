@@ -4,6 +4,7 @@ mod a2app;
 mod agent_md;
 mod app_md;
 mod attachment;
+mod auth;
 mod capabilities;
 mod field;
 pub(crate) mod index;

@@ -6,7 +6,7 @@ use flate2::Crc;
 use inn_protocol::model::{Collection, CollectionKind, Field, FieldKind, Model};
 
 use super::system_fields::{complete, default_users};
-use super::{field, index, json_member};
+use super::{auth, field, index, json_member};
 use crate::bundle::Bundle;
 use crate::node::Node;
 use crate::problem::Problems;
@@ -17,6 +17,8 @@ pub(super) const USERS: &str = "users";
 pub(super) const USERS_ID: &str = "_pb_users_auth_";
 const MAX_COLLECTIONS: usize = 300;
 const MAX_FIELDS: usize = 300;
+/// Of a view's query, in characters.
+const MAX_VIEW_QUERY: usize = 8_000;
 const MAX_INDEXES: usize = 100;
 /// PostgreSQL cuts longer identifiers, so two names could become one.
 pub(super) const MAX_NAME_BYTES: usize = 63;
@@ -77,10 +79,7 @@ fn collection(node: &Node<'_>, problems: &mut Problems) -> Option<Collection> {
     }
     let kind = match node.get("type").map_or(Some("base"), |kind| kind.one_of(&["base", "auth", "view"], problems))? {
         "auth" => CollectionKind::Auth,
-        "view" => {
-            problems.add(node.place(), format!("`{name}` is a view collection; views are not supported yet"));
-            return None;
-        }
+        "view" => CollectionKind::View,
         _ => CollectionKind::Base,
     };
     if name.eq_ignore_ascii_case(USERS) && kind != CollectionKind::Auth {
@@ -119,9 +118,15 @@ fn collection(node: &Node<'_>, problems: &mut Problems) -> Option<Collection> {
     let default_id = || match kind {
         CollectionKind::Auth if name.eq_ignore_ascii_case(USERS) => USERS_ID.to_owned(),
         CollectionKind::Auth => format!("pbc_{}", checksum(&format!("auth{name}"))),
-        _ => format!("pbc_{}", checksum(&format!("base{name}"))),
+        CollectionKind::View => format!("pbc_{}", checksum(&format!("view{name}"))),
+        CollectionKind::Base => format!("pbc_{}", checksum(&format!("base{name}"))),
+    };
+    let view_query = match kind {
+        CollectionKind::View => Some(node.need("viewQuery", problems)?.sized(1, MAX_VIEW_QUERY, problems)?.to_owned()),
+        _ => None,
     };
     let mut collection = Collection {
+        view_query,
         id: id.unwrap_or_else(default_id),
         name: name.to_owned(),
         kind,
@@ -133,45 +138,22 @@ fn collection(node: &Node<'_>, problems: &mut Problems) -> Option<Collection> {
         create_rule: rule(node, "createRule", problems),
         update_rule: rule(node, "updateRule", problems),
         delete_rule: rule(node, "deleteRule", problems),
+        auth: None,
     };
-    if kind == CollectionKind::Auth {
-        auth_options(node, problems);
-    }
-    for why in complete(&mut collection) {
+    // The fields of a view are those of its query: the rules infer them.
+    let wrong = if kind == CollectionKind::View { Vec::new() } else { complete(&mut collection) };
+    for why in wrong {
         problems.add(node.place(), why);
+    }
+    if kind == CollectionKind::Auth {
+        collection.auth = Some(Box::new(auth::load(node, &collection, problems)));
     }
     Some(collection)
 }
 
 /// Whether the rule can be evaluated is for the rules to say; here it is a text of sane length, or none.
-fn rule(node: &Node<'_>, key: &str, problems: &mut Problems) -> Option<String> {
+pub(super) fn rule(node: &Node<'_>, key: &str, problems: &mut Problems) -> Option<String> {
     node.get(key)?.sized(0, MAX_RULE_CHARACTERS, problems).map(str::to_owned)
-}
-
-/// Ways of signing in that we would otherwise silently drop, making the app weaker than its author meant.
-fn auth_options(node: &Node<'_>, problems: &mut Problems) {
-    let missing_or = |key: &str, allowed: &str| node.value.get(key).is_none_or(|value| value == allowed);
-    if !missing_or("authRule", "") {
-        problems.add(node.place(), "`authRule` other than \"\" is not supported yet");
-    }
-    if let Some(rule) = node.get("manageRule").filter(|rule| rule.value != "") {
-        rule.problem("`manageRule` is not supported yet", problems);
-    }
-    for key in ["oauth2", "mfa", "otp"] {
-        if let Some(option) = node.get(key).filter(|option| option.value.get("enabled") == Some(&true.into())) {
-            problems.add(option.place(), "is not supported yet; set `enabled` to false");
-        }
-    }
-    if let Some(option) = node.get("passwordAuth") {
-        if option.value.get("enabled") == Some(&false.into()) {
-            problems.add(option.place(), "signing in by password is the only way supported; it cannot be switched off");
-        }
-        for field in option.get("identityFields").map(|list| list.texts(problems)).unwrap_or_default() {
-            if field != "email" {
-                problems.add(option.place(), format!("signing in by `{field}` is not supported yet; use `email`"));
-            }
-        }
-    }
 }
 
 fn check_unique(collections: &[(Node<'_>, Collection)], problems: &mut Problems) {

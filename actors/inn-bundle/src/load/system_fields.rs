@@ -156,6 +156,7 @@ pub(super) fn default_users() -> Collection {
     let autodate = |on_update| FieldKind::Autodate { on_create: true, on_update };
     let own_record = || Some(OWN_RECORD.to_owned());
     let mut users = Collection {
+        view_query: None,
         id: USERS_ID.to_owned(),
         name: USERS.to_owned(),
         kind: CollectionKind::Auth,
@@ -172,6 +173,7 @@ pub(super) fn default_users() -> Collection {
         create_rule: Some(String::new()),
         update_rule: own_record(),
         delete_rule: own_record(),
+        auth: None,
     };
     complete(&mut users);
     users

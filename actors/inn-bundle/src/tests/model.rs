@@ -118,7 +118,6 @@ fn collection_rules_are_kept() {
         (|c| c["name"] = json!("a_via_b"), "_via_"),
         (|c| c["name"] = json!("users"), "auth collection"),
         (|c| c["name"] = json!("naïve"), "letters, digits"),
-        (|c| c["type"] = json!("view"), "views are not supported yet"),
         (|c| c["type"] = json!("table"), "base"),
         (|c| c["schema"] = json!([]), "before 0.23"),
         (|c| c["id"] = json!("a b"), "letters, digits"),
@@ -130,6 +129,9 @@ fn collection_rules_are_kept() {
     for (spoil, what) in cases {
         assert_violation(&load_refusal(collection(spoil)), "app/pb/pb_schema.json#[0]", what);
     }
+    let view = with_collections(&json!([{"name": "stats", "type": "view", "viewQuery": "SELECT id FROM cards"}]));
+    let stats = loaded(view).model.collection("stats").cloned().unwrap();
+    assert_eq!((stats.view_query.as_deref(), stats.fields.len()), (Some("SELECT id FROM cards"), 0));
     let twice = with_collections(&json!([{"name": "cards"}, {"name": "Cards"}]));
     assert_violation(&load_refusal(twice), "app/pb/pb_schema.json#[1]", "two collections called");
     let same_id = with_collections(&json!([{"name": "a", "id": "x"}, {"name": "b", "id": "x"}]));
@@ -139,22 +141,48 @@ fn collection_rules_are_kept() {
 }
 
 #[test]
-fn ways_of_signing_in_that_would_be_dropped_are_refused() {
-    for (key, value) in [
-        ("authRule", json!(null)),
-        ("authRule", json!("verified = true")),
-        ("manageRule", json!("id != ''")),
-        ("oauth2", json!({"enabled": true})),
-        ("mfa", json!({"enabled": true})),
-        ("passwordAuth", json!({"enabled": false})),
-        ("passwordAuth", json!({"enabled": true, "identityFields": ["username"]})),
+fn ways_of_signing_in_that_would_be_dropped_or_cannot_work_are_refused() {
+    for (key, value, why) in [
+        ("oauth2", json!({"enabled": true}), "other providers"),
+        ("mfa", json!({"enabled": true}), "two ways"),
+        ("mfa", json!({"enabled": true, "duration": 1}), "whole number"),
+        ("otp", json!({"enabled": true, "length": 3}), "whole number"),
+        ("otp", json!({"enabled": "yes"}), "true or false"),
+        ("authToken", json!({"duration": 1}), "whole number"),
+        ("authRule", json!(7), "text"),
+        ("passwordAuth", json!({"enabled": true, "identityFields": []}), "must name a field"),
+        ("passwordAuth", json!({"enabled": true, "identityFields": ["username"]}), "text or email field"),
+        ("passwordAuth", json!({"enabled": true, "identityFields": ["tokenKey"]}), "text or email field"),
+        ("passwordAuth", json!({"enabled": true, "identityFields": ["title"]}), "unique index"),
     ] {
         let files = collection(|c| {
             c["type"] = json!("auth");
             c[key] = value.clone();
         });
-        assert_violation(&load_refusal(files), "app/pb/pb_schema.json#[0]", "");
+        assert_violation(&load_refusal(files), "app/pb/pb_schema.json#[0]", why);
     }
+}
+
+#[test]
+fn how_people_sign_in_is_kept_with_pocketbases_defaults() {
+    let model = model_of(&json!([{"name": "people", "type": "auth"}, {"name": "staff", "type": "auth",
+        "authRule": null, "manageRule": "@request.auth.id != ''", "authToken": {"duration": 100},
+        "passwordAuth": {"enabled": true, "identityFields": ["nick", "email"]},
+        "otp": {"enabled": true, "length": 6, "emailTemplate": {"subject": "Code", "body": "{OTP}"}},
+        "mfa": {"enabled": true, "rule": "verified = true"},
+        "verificationTemplate": {"subject": "", "body": ""},
+        "fields": [{"name": "nick", "type": "text"}],
+        "indexes": ["CREATE UNIQUE INDEX idx_nick ON staff (nick)"]}]));
+    let plain = model[0].auth_options();
+    assert_eq!(plain, inn_protocol::auth_options::AuthOptions::default());
+    assert_eq!((plain.auth_rule.as_deref(), plain.auth_token.duration), (Some(""), 432_000));
+    let staff = model[1].auth_options();
+    assert_eq!((staff.auth_rule, staff.manage_rule.as_deref()), (None, Some("@request.auth.id != ''")));
+    assert_eq!((staff.auth_token.duration, staff.otp.length, staff.otp.duration), (100, 6, 180));
+    assert_eq!(staff.password_auth.identity_fields, ["nick", "email"]);
+    assert_eq!(staff.otp.email_template.unwrap().body, "{OTP}");
+    assert_eq!((staff.mfa.enabled, staff.mfa.rule.as_str()), (true, "verified = true"));
+    assert!(staff.verification_template.is_none(), "a template with nothing in it is none");
 }
 
 #[test]

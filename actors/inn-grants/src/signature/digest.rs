@@ -15,6 +15,11 @@ pub fn check_content_digest(header: &str, body: &[u8]) -> Result<()> {
     check(header, body, "Content-Digest", "body")
 }
 
+/// [`check_content_digest`] for a body that was read piece by piece: `sha256` is the digest of what came.
+pub fn check_content_sha256(header: &str, sha256: Digest) -> Result<()> {
+    compare(header, sha256, "Content-Digest", "body")
+}
+
 /// The value of `Innkeeper-Token-Digest` for a token, as presented.
 pub fn token_digest(token: &str) -> String {
     digest_text(Digest::of(token.as_bytes()))
@@ -34,6 +39,10 @@ pub(crate) fn digest_text(digest: Digest) -> String {
 }
 
 fn check(header: &str, bytes: &[u8], name: &str, what: &str) -> Result<()> {
+    compare(header, Digest::of(bytes), name, what)
+}
+
+fn compare(header: &str, found: Digest, name: &str, what: &str) -> Result<()> {
     let stated = header.strip_prefix("sha-256=:").and_then(|rest| rest.strip_suffix(':'));
     let Some(stated) = stated.and_then(array_from_base64::<32>) else {
         return Err(Refusal::new(
@@ -41,7 +50,7 @@ fn check(header: &str, bytes: &[u8], name: &str, what: &str) -> Result<()> {
             format!("{name} must be exactly sha-256=:<base64 of 32 bytes>:."),
         ));
     };
-    if same_secret(&stated, &Digest::of(bytes).0) {
+    if same_secret(&stated, &found.0) {
         return Ok(());
     }
     let message = format!("{name} is not the digest of the {what} that arrived. Compute it over the exact bytes sent.");

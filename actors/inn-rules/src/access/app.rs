@@ -6,12 +6,15 @@ use inn_protocol::caller::Caller;
 use inn_protocol::model::{Collection, CollectionKind};
 use inn_protocol::{Code, Refusal};
 
+use super::account;
 use super::legs::Ask;
 use super::standing::unknown_app;
 
 pub(super) fn leg(ask: &Ask<'_>) -> Result<(), Refusal> {
     match ask.action {
-        Action::ListRecords { entity } | Action::ViewRecord { entity, .. } => declared(app(ask)?, entity).map(|_| ()),
+        Action::ListRecords { entity } | Action::ViewRecord { entity, .. } | Action::ReadFile { entity, .. } => {
+            declared(app(ask)?, entity).map(|_| ())
+        }
         Action::CreateRecord { entity } | Action::UpdateRecord { entity, .. } | Action::DeleteRecord { entity, .. } => {
             writable(declared(app(ask)?, entity)?)
         }
@@ -21,7 +24,8 @@ pub(super) fn leg(ask: &Ask<'_>) -> Result<(), Refusal> {
             app(ask)?;
             not_for_agents(ask, "Agents meet requests by claiming them at /v1/requests/claim.")
         }
-        Action::DescribeApp => app(ask).map(|_| ()),
+        Action::AppAuth { collection, .. } => account::has_accounts(app(ask)?, collection),
+        Action::DescribeApp | Action::Batch | Action::TakeFileToken => app(ask).map(|_| ()),
         _ => Ok(()),
     }
 }

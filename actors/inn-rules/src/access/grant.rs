@@ -21,6 +21,10 @@ fn needs(action: &Action) -> Needs {
     match action {
         Action::Unreadable
         | Action::DescribeApp
+        // Each of its writes needs its own scope.
+        | Action::Batch
+        // Opens no more than the scopes do that the agent holds by then.
+        | Action::TakeFileToken
         | Action::RegisterAgent
         | Action::RequestGrant
         | Action::ViewGrantRequest
@@ -34,12 +38,15 @@ fn needs(action: &Action) -> Needs {
         | Action::CancelRequest { .. }
         | Action::ViewRequest { .. }
         | Action::ListRequests => Needs::Nothing,
-        Action::ListRecords { entity } | Action::ViewRecord { entity, .. } => Needs::Scope(Scope::Read(entity.clone())),
+        Action::ListRecords { entity } | Action::ViewRecord { entity, .. } | Action::ReadFile { entity, .. } => {
+            Needs::Scope(Scope::Read(entity.clone()))
+        }
         Action::CreateRecord { entity }
         | Action::UpdateRecord { entity, .. }
         | Action::DeleteRecord { entity, .. } => Needs::Scope(Scope::Write(entity.clone())),
         Action::RunOperation { operation } => Needs::Scope(Scope::Operation(operation.clone())),
         Action::SignIn
+        | Action::AppAuth { .. }
         | Action::OwnSession { .. }
         | Action::CreateTenant
         | Action::ListMembers
@@ -60,6 +67,11 @@ pub(super) fn leg(ask: &Ask<'_>) -> Result<(), Refusal> {
         return Err(Refusal::new(Code::InvalidToken, "The app's agent token file only counts on a loopback host.")
             .leg("grant")
             .fix("the agent, by signing its calls and taking a token at /v1/token"));
+    }
+    if agent.via == Via::FileToken && !matches!(ask.action, Action::ReadFile { .. }) {
+        return Err(Refusal::new(Code::InvalidToken, "A token for files opens files and nothing else.")
+            .leg("grant")
+            .fix("the agent, by signing the call and showing its own token"));
     }
     match needs(ask.action) {
         Needs::Nothing => Ok(()),

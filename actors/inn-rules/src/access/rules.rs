@@ -30,9 +30,19 @@ impl RowRule {
         }
     }
 
-    /// May this row be created? Asked with the normalised values of every field.
+    /// The condition on a new row that only the database can decide, when it writes the row.
+    pub fn for_new(&self) -> Option<&Expr> {
+        match self {
+            Self::WouldBe(expr) if !expr.is_local() => Some(expr),
+            _ => None,
+        }
+    }
+
+    /// May this row be created, as far as that can be told without the database ([`Self::for_new`] is the rest)? Asked
+    /// with the normalised values of every field.
     pub fn lets_create(&self, row: &Map<String, Value>) -> bool {
         match self {
+            Self::WouldBe(expr) if !expr.is_local() => true,
             Self::WouldBe(expr) => matches(expr, row),
             Self::Any => true,
             Self::Stored(_) => false,
@@ -62,7 +72,7 @@ pub(super) fn applying<'a>(ask: &Ask<'a>) -> Option<Applying<'a>> {
     let app = ask.app?;
     let (name, kind) = match ask.action {
         Action::ListRecords { entity } => (entity, Kind::List),
-        Action::ViewRecord { entity, .. } => (entity, Kind::View),
+        Action::ViewRecord { entity, .. } | Action::ReadFile { entity, protected: true, .. } => (entity, Kind::View),
         Action::CreateRecord { entity } => (entity, Kind::Create),
         Action::UpdateRecord { entity, .. } => (entity, Kind::Update),
         Action::DeleteRecord { entity, .. } => (entity, Kind::Delete),

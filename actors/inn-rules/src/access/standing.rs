@@ -6,6 +6,7 @@ use inn_protocol::caller::{Caller, Person, Via};
 use inn_protocol::people::Role;
 use inn_protocol::{Code, Refusal, TenantId};
 
+use super::account;
 use super::legs::Ask;
 
 /// What a caller is, once let in.
@@ -15,8 +16,8 @@ pub(super) struct Standing {
     pub(super) superuser: bool,
 }
 
-const PLAIN: Standing = Standing { superuser: false };
-const SUPERUSER: Standing = Standing { superuser: true };
+pub(super) const PLAIN: Standing = Standing { superuser: false };
+pub(super) const SUPERUSER: Standing = Standing { superuser: true };
 
 /// Who an action is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +25,14 @@ enum Audience {
     Everybody,
     /// Of the app's tenant, with at least this role.
     AppMember(Role),
+    /// Everybody in an app with accounts of its own, else its members: a file that is not protected.
+    AppPublic,
+    /// Whoever holds papers of its own on the app; a visitor needs no token to show instead of them.
+    AppHolder,
+    /// Whoever is signed in to this collection of the app: it is about that account.
+    Account,
+    /// An owner of the app's tenant, in person.
+    AppOwner,
     /// Of any tenant, with at least this role there.
     Member(Role),
     /// Agents that prove their own key.
@@ -40,7 +49,13 @@ enum Audience {
 
 fn audience(action: &Action) -> Audience {
     match action {
-        Action::Unreadable | Action::DescribeApp => Audience::Everybody,
+        Action::Unreadable | Action::DescribeApp | Action::Batch => Audience::Everybody,
+        Action::AppAuth { verb: "refresh" | "request-email-change" | "sign-out", .. } => Audience::Account,
+        Action::AppAuth { verb: "impersonate", .. } => Audience::AppOwner,
+        // Whoever knows the name of a file that is not protected may have it (PocketBase notes, section F).
+        Action::ReadFile { protected: false, .. } => Audience::AppPublic,
+        Action::ReadFile { .. } => Audience::AppMember(Role::Viewer),
+        Action::TakeFileToken => Audience::AppHolder,
         Action::ListRecords { .. } | Action::ViewRecord { .. } | Action::ViewRequest { .. } | Action::ListRequests => {
             Audience::AppMember(Role::Viewer)
         }
@@ -56,7 +71,7 @@ fn audience(action: &Action) -> Audience {
         | Action::Claim
         | Action::Hold { .. } => Audience::KeyHolder,
         Action::ViewGrantRequest => Audience::KeyHolderOrMember(Role::Viewer),
-        Action::SignIn => Audience::SigningIn,
+        Action::SignIn | Action::AppAuth { .. } => Audience::SigningIn,
         Action::OwnSession { .. } | Action::CreateTenant => Audience::Session,
         // Of grants a member sees and revokes the own ones, an owner all: the query says which.
         Action::ListMembers
@@ -80,6 +95,18 @@ pub(super) fn of(ask: &Ask<'_>) -> Result<Standing, Refusal> {
     match audience(ask.action) {
         Audience::Everybody => Ok(in_tenant_of(ask.caller, ask.app)),
         Audience::AppMember(needed) => app_member(ask, needed),
+        Audience::AppPublic => match (ask.app, ask.caller) {
+            (Some(app), Caller::Stranger | Caller::Visitor) if app.definition.auth_mode == AuthMode::MultiUser => {
+                Ok(PLAIN)
+            }
+            _ => app_member(ask, Role::Viewer),
+        },
+        Audience::AppHolder => match ask.caller {
+            Caller::Visitor => Err(signed_out()),
+            _ => app_member(ask, Role::Viewer),
+        },
+        Audience::Account => account::holder(ask),
+        Audience::AppOwner => account::app_owner(ask),
         Audience::Member(needed) => member(ask, needed),
         Audience::KeyHolder => key_holder(ask),
         Audience::KeyHolderOrMember(needed) => match ask.caller {
@@ -87,7 +114,7 @@ pub(super) fn of(ask: &Ask<'_>) -> Result<Standing, Refusal> {
             _ => member(ask, needed),
         },
         Audience::SigningIn => match ask.caller {
-            Caller::Stranger | Caller::Visitor | Caller::Person(_) => Ok(PLAIN),
+            Caller::Stranger | Caller::Visitor | Caller::Person(_) | Caller::AppUser(_) => Ok(PLAIN),
             Caller::Agent(_) | Caller::Key(_) | Caller::Platform => Err(people_only(ask)),
         },
         Audience::Session => match ask.caller {
@@ -103,7 +130,7 @@ pub(super) fn of(ask: &Ask<'_>) -> Result<Standing, Refusal> {
 }
 
 /// What is public is open to all; owners still see more of it.
-fn in_tenant_of(caller: &Caller, app: Option<&AppSnapshot>) -> Standing {
+pub(super) fn in_tenant_of(caller: &Caller, app: Option<&AppSnapshot>) -> Standing {
     let owns = |person: &Person| person.role == Role::Owner && app.is_some_and(|app| app.tenant == person.tenant);
     match caller {
         Caller::Person(person) if owns(person) => SUPERUSER,
@@ -114,6 +141,8 @@ fn in_tenant_of(caller: &Caller, app: Option<&AppSnapshot>) -> Standing {
 
 fn app_member(ask: &Ask<'_>, needed: Role) -> Result<Standing, Refusal> {
     match ask.caller {
+        Caller::AppUser(user) => account::at_home(ask, user),
+        Caller::Stranger | Caller::Visitor if account::is_guest(ask) => Ok(PLAIN),
         // On a loopback host a program's papers are the agent token file (A2App notes, B.6).
         Caller::Stranger if ask.host.loopback && ask.app.is_some() => Err(token_file()),
         Caller::Stranger => Err(signed_out()),
@@ -137,6 +166,7 @@ fn app_member(ask: &Ask<'_>, needed: Role) -> Result<Standing, Refusal> {
 fn member(ask: &Ask<'_>, needed: Role) -> Result<Standing, Refusal> {
     match ask.caller {
         Caller::Stranger | Caller::Visitor => Err(signed_out()),
+        Caller::AppUser(_) => Err(people_only(ask)),
         Caller::Key(_) => Err(key_alone()),
         Caller::Person(person) => {
             has_role(ask, person.tenant, person.role, needed)?;
@@ -183,7 +213,7 @@ fn key_holder(ask: &Ask<'_>) -> Result<Standing, Refusal> {
             "the agent, by signing with its own key",
         )),
         Caller::Agent(agent) if agent.via == Via::Signed => Ok(PLAIN),
-        Caller::Person(_) | Caller::Platform => Err(refuse(
+        Caller::Person(_) | Caller::AppUser(_) | Caller::Platform => Err(refuse(
             Code::Forbidden,
             "Agents do this with their own key; a session cannot.",
             "the agent, by signing the call (RFC 9421) with its key",
@@ -196,7 +226,7 @@ fn key_holder(ask: &Ask<'_>) -> Result<Standing, Refusal> {
     }
 }
 
-fn people_only(ask: &Ask<'_>) -> Refusal {
+pub(super) fn people_only(ask: &Ask<'_>) -> Refusal {
     match ask.caller {
         Caller::Stranger | Caller::Visitor => signed_out(),
         _ => refuse(
@@ -241,7 +271,7 @@ fn too_low(needed: Role) -> Refusal {
     )
 }
 
-fn refuse(code: Code, message: impl Into<String>, fix: impl Into<String>) -> Refusal {
+pub(super) fn refuse(code: Code, message: impl Into<String>, fix: impl Into<String>) -> Refusal {
     Refusal::new(code, message).leg("user").fix(fix)
 }
 

@@ -3,22 +3,76 @@
 use inn_protocol::model::{Collection, Model};
 
 use super::ast::{Ast, Compared, Item, Join, Node, Term, TermKind};
+use super::context::Context;
 use super::error::FilterError;
 use super::eval::constant;
 use super::expr::{Comparison, Expr, FieldClass, FieldRef, Op, Operand};
+use super::functions;
 use super::like::literal_text;
 use super::number::column_text;
 use super::parse::parse;
 use super::resolve::{Resolved, identifier};
 use super::scope::{AuthFacts, Scope};
+use super::walk::Walk;
 
 /// Reads and compiles a filter or rule that is not empty.
 pub fn compile(text: &str, scope: &Scope<'_>) -> Result<Expr, FilterError> {
     compile_ast(&parse(text)?, scope)
 }
 
+/// [`compile`], for a filter that was parsed before.
 pub fn compile_ast(ast: &Ast, scope: &Scope<'_>) -> Result<Expr, FilterError> {
-    items(&ast.items, scope)
+    let mut context = Context::new(*scope);
+    let expr = items(&ast.items, &mut context)?;
+    guarded(expr, context)
+}
+
+/// A client's filter together with what its sort joins: the list rules of every joined collection count for both.
+pub fn compile_client(filter: Option<&str>, sort: &[&str], scope: &Scope<'_>) -> Result<Expr, FilterError> {
+    let mut context = Context::new(*scope);
+    let expr = match filter {
+        Some(text) => items(&parse(text)?.items, &mut context)?,
+        None => Expr::Always,
+    };
+    for name in sort {
+        identifier(name, 0, &mut context)?;
+    }
+    guarded(expr, context)
+}
+
+/// A field to sort by.
+pub(crate) fn sort_field(name: &str, scope: &Scope<'_>) -> Result<FieldRef, FilterError> {
+    match identifier(name, 0, &mut Context::new(*scope))?.operand {
+        Operand::Field(field) => Ok(field),
+        _ => Err(FilterError::UnknownField(name.to_owned())),
+    }
+}
+
+/// The list rule of every joined collection, for its joined record, at the top (section A.7, rule 7). A record that is
+/// not there passes.
+fn guarded(expr: Expr, context: Context<'_>) -> Result<Expr, FilterError> {
+    let mut parts = vec![expr];
+    for (number, (walk, collection)) in context.joined.into_iter().enumerate() {
+        let Some(rule) = collection.list_rule.as_deref().filter(|rule| !rule.is_empty()) else { continue };
+        let base = Walk { anchored: walk.hops.len(), many: false, ..walk };
+        let scope = Scope { collection, see_hidden: true, ..context.scope };
+        let private = u32::try_from(number + 1).unwrap_or(u32::MAX);
+        let mut inner = Context { base: base.clone(), private, ..Context::new(scope) };
+        let rule = items(&parse(rule)?.items, &mut inner)?;
+        let id = FieldRef {
+            walk: base,
+            name: "id".to_owned(),
+            class: FieldClass::Text,
+            path: Vec::new(),
+            lower: false,
+            length: false,
+            each: false,
+        };
+        let nobody =
+            Comparison { left: Operand::Field(id), op: Op::Eq, any: true, right: Operand::Text(String::new()) };
+        parts.push(any(vec![Expr::Compare(nobody), rule]));
+    }
+    Ok(all(parts))
 }
 
 /// Can this rule be evaluated? Asked when an app is deployed, so that no rule is ever ignored. An empty rule can.
@@ -31,8 +85,16 @@ pub fn check_rule(text: &str, collection: &Collection, model: &Model) -> Result<
     compile(text, &Scope { collection, model, now, auth: &auth, see_hidden: true }).map(|_| ())
 }
 
+/// What `@request.body.FIELD:changed` stands for: sent, and different from what is stored.
+pub(super) fn changed(name: &str, at: usize, context: &mut Context<'_>) -> Result<Expr, FilterError> {
+    let sent = context.scope.auth.request.body.contains_key(name);
+    let left = identifier(&format!("@request.body.{name}"), at, context)?;
+    let right = identifier(name, at, context)?;
+    Ok(if sent { compared(left, Op::Ne, false, right) } else { Expr::Never })
+}
+
 /// The list is flat: `&&` binds tighter than `||`.
-fn items(items: &[Item], scope: &Scope<'_>) -> Result<Expr, FilterError> {
+fn items(items: &[Item], context: &mut Context<'_>) -> Result<Expr, FilterError> {
     let mut alternatives = Vec::new();
     let mut together = Vec::new();
     for (index, item) in items.iter().enumerate() {
@@ -40,8 +102,8 @@ fn items(items: &[Item], scope: &Scope<'_>) -> Result<Expr, FilterError> {
             alternatives.push(all(std::mem::take(&mut together)));
         }
         together.push(match &item.node {
-            Node::Compare(compared) => comparison(compared, scope)?,
-            Node::Group(inner) => self::items(inner, scope)?,
+            Node::Compare(compared) => comparison(compared, context)?,
+            Node::Group(inner) => self::items(inner, context)?,
         });
     }
     alternatives.push(all(together));
@@ -76,39 +138,75 @@ fn any(parts: Vec<Expr>) -> Expr {
     }
 }
 
-fn comparison(compared: &Compared, scope: &Scope<'_>) -> Result<Expr, FilterError> {
-    let left = term(&compared.left, scope)?;
-    let right = term(&compared.right, scope)?;
-    let asks_email = uses_email(&left.operand, scope) || uses_email(&right.operand, scope);
-    let op = compared.sign.op;
-    if let Some(expr) = loose_against_number(&left, op, &right)? {
-        return Ok(expr);
+fn comparison(written: &Compared, context: &mut Context<'_>) -> Result<Expr, FilterError> {
+    let left = term(&written.left, context)?;
+    let right = term(&written.right, context)?;
+    if left.stands_for.is_some() || right.stands_for.is_some() {
+        return truth(left, written.sign.op, right, written.left.at);
     }
+    Ok(compared(left, written.sign.op, written.sign.any, right))
+}
+
+/// `:changed` is 1 or 0, compared with something that is the same for every record.
+fn truth(left: Resolved, op: Op, right: Resolved, at: usize) -> Result<Expr, FilterError> {
+    let wrong = || FilterError::invalid(at, "`:changed` is compared with a value, like `true` or `false`");
+    let (expr, other, flipped) = match (left.stands_for, right.stands_for) {
+        (Some(expr), None) => (*expr, right.operand, false),
+        (None, Some(expr)) => (*expr, left.operand, true),
+        _ => return Err(wrong()),
+    };
+    let holds = |flag: bool| {
+        let (flag, other) = (Operand::Bool(flag), other.clone());
+        let (left, right) = if flipped { (other, flag) } else { (flag, other) };
+        constant(&Comparison { left, op, any: true, right })
+    };
+    let (Some(when), Some(unless)) = (holds(true), holds(false)) else { return Err(wrong()) };
+    match (when, unless) {
+        (true, true) => Ok(Expr::Always),
+        (false, false) => Ok(Expr::Never),
+        (true, false) => Ok(expr),
+        (false, true) => opposite(expr, at),
+    }
+}
+
+/// Of a comparison by `!=`, which is never NULL.
+fn opposite(expr: Expr, at: usize) -> Result<Expr, FilterError> {
+    match expr {
+        Expr::Always => Ok(Expr::Never),
+        Expr::Never => Ok(Expr::Always),
+        Expr::Compare(comparison) if comparison.op == Op::Ne => {
+            Ok(Expr::Compare(Comparison { op: Op::Eq, ..comparison }))
+        }
+        _ => Err(FilterError::invalid(at, "`:changed` does not go with this field")),
+    }
+}
+
+fn compared(left: Resolved, op: Op, is_any: bool, right: Resolved) -> Expr {
+    let public: Vec<FieldRef> = [&left.if_public, &right.if_public].into_iter().flatten().cloned().collect();
     let is_like = matches!(op, Op::Like | Op::NotLike);
     let against_text = |other: &Operand| matches!(other, Operand::Field(field) if has_text_affinity(field));
+    let (left_text, right_text) = (against_text(&left.operand), against_text(&right.operand));
     let comparison = Comparison {
-        left: as_written(left.clone(), is_like || against_text(&right.operand)),
-        right: if is_like { pattern_side(right) } else { as_written(right, against_text(&left.operand)) },
+        left: as_written(left, is_like || right_text),
+        right: if is_like { pattern_side(right) } else { as_written(right, left_text) },
         op,
-        any: compared.sign.any,
+        any: is_any,
     };
     let expr = constant(&comparison)
         .map_or_else(|| Expr::Compare(comparison), |holds| if holds { Expr::Always } else { Expr::Never });
-    Ok(if asks_email { all(vec![expr, email_is_public()]) } else { expr })
+    let shown = |field| {
+        let left = Operand::Field(field);
+        Expr::Compare(Comparison { left, op: Op::Eq, any: true, right: Operand::Bool(true) })
+    };
+    all(std::iter::once(expr).chain(public.into_iter().map(shown)).collect())
 }
 
-fn term(term: &Term, scope: &Scope<'_>) -> Result<Resolved, FilterError> {
+pub(super) fn term(term: &Term, context: &mut Context<'_>) -> Result<Resolved, FilterError> {
     match &term.kind {
-        TermKind::Identifier(name) => identifier(name, term.at, scope),
+        TermKind::Identifier(name) => identifier(name, term.at, context),
         TermKind::Text(text) => Ok(Resolved::plain(Operand::Text(text.clone()))),
         TermKind::Number(number) => Ok(Resolved::plain(Operand::Number(*number))),
-        TermKind::Call { name, args } if name == "geoDistance" || name == "strftime" => {
-            for arg in args {
-                self::term(arg, scope)?;
-            }
-            Err(FilterError::Unsupported(format!("the function `{name}`")))
-        }
-        TermKind::Call { name, .. } => Err(FilterError::invalid(term.at, format!("`{name}` is not a function"))),
+        TermKind::Call { name, args } => functions::call(name, args, term.at, context),
     }
 }
 
@@ -126,59 +224,14 @@ fn pattern_side(side: Resolved) -> Operand {
     match side.operand {
         Operand::Number(number) => Operand::Text(literal_text(number)),
         Operand::Bool(value) if side.bound => Operand::Text(value.to_string()),
+        // PocketBase makes patterns of the numbers in it, which are then no numbers.
+        Operand::Distance(points) if points.iter().any(|p| matches!(p, Operand::Number(_) | Operand::Text(_))) => {
+            Operand::Null
+        }
         operand => operand,
     }
 }
 
-/// A text without affinity meets a number without affinity: they are never equal and the text is always greater,
-/// whatever the row holds (section A.11, `t : n`). [`FieldRef`] cannot say "without affinity", so this is decided here.
-fn loose_against_number(left: &Resolved, op: Op, right: &Resolved) -> Result<Option<Expr>, FilterError> {
-    let (field, other, text_is_left) = match (left.loose, right.loose) {
-        (true, false) => (left, &right.operand, true),
-        (false, true) => (right, &left.operand, false),
-        _ => return Ok(None),
-    };
-    let is_like = matches!(op, Op::Like | Op::NotLike);
-    match other {
-        _ if is_like => Ok(None),
-        Operand::Number(_) | Operand::Bool(_) => Ok(Some(text_above_number(op, text_is_left))),
-        Operand::Field(other) if other.length => Ok(Some(text_above_number(op, text_is_left))),
-        Operand::Field(other) if matches!(other.class, FieldClass::Json | FieldClass::Geo) && !other.lower => {
-            let Operand::Field(field) = &field.operand else { return Ok(None) };
-            Err(FilterError::Unsupported(format!("`{}:each` of a single value against json", field.name)))
-        }
-        _ => Ok(None),
-    }
-}
-
-fn text_above_number(op: Op, text_is_left: bool) -> Expr {
-    let holds = match op {
-        Op::Ne => true,
-        Op::Gt | Op::Ge => text_is_left,
-        Op::Lt | Op::Le => !text_is_left,
-        Op::Eq | Op::Like | Op::NotLike => false,
-    };
-    if holds { Expr::Always } else { Expr::Never }
-}
-
 fn has_text_affinity(field: &FieldRef) -> bool {
-    field.class == FieldClass::Text && !field.lower && !field.length
-}
-
-/// Who may not see hidden fields can only match the email of those who made theirs public (section A.7, rule 7).
-fn uses_email(operand: &Operand, scope: &Scope<'_>) -> bool {
-    matches!(operand, Operand::Field(field) if field.name == "email") && scope.collection.is_auth() && !scope.see_hidden
-}
-
-fn email_is_public() -> Expr {
-    let field = FieldRef {
-        name: "emailVisibility".to_owned(),
-        class: FieldClass::Bool,
-        path: Vec::new(),
-        lower: false,
-        length: false,
-        each: false,
-    };
-    let left = Operand::Field(field);
-    Expr::Compare(Comparison { left, op: Op::Eq, any: false, right: Operand::Bool(true) })
+    field.class == FieldClass::Text && !field.lower && !field.length && !field.each
 }

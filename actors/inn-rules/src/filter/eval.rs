@@ -13,8 +13,12 @@ use super::value::{Affinity, Cell, Datum};
 /// Combinations of list values looked at for one record. Beyond it the answer is no: a rule then refuses.
 const MAX_ROWS: usize = 100_000;
 
-/// Does the record match? A missing field counts as its zero value (`''`, 0, false, `[]`, null).
+/// Does the record match? A missing field counts as its zero value (`''`, 0, false, `[]`, null). What needs other rows
+/// ([`Expr::is_local`] says so) is not decided here: the answer is no.
 pub fn matches(expr: &Expr, record: &Map<String, Value>) -> bool {
+    if !expr.is_local() {
+        return false;
+    }
     let residue = reduce(expr, record);
     let mut lists: Vec<List<'_>> = Vec::new();
     residue.collect(record, &mut lists);
@@ -35,7 +39,7 @@ pub fn matches(expr: &Expr, record: &Map<String, Value>) -> bool {
 
 /// The answer of a comparison without fields, `None` when it has one.
 pub(super) fn constant(comparison: &Comparison) -> Option<bool> {
-    let is_constant = |operand: &Operand| !matches!(operand, Operand::Field(_));
+    let is_constant = |operand: &Operand| !matches!(operand, Operand::Field(_) | Operand::Distance(_));
     (is_constant(&comparison.left) && is_constant(&comparison.right)).then(|| {
         let record = Map::new();
         let row = Row { record: &record, lists: &[], chosen: &[] };
@@ -150,7 +154,7 @@ fn advance(chosen: &mut [usize], lists: &[List<'_>]) -> bool {
 
 fn each_field(operand: &Operand) -> Option<&FieldRef> {
     match operand {
-        Operand::Field(field) if field.each => Some(field),
+        Operand::Field(field) if field.is_element() => Some(field),
         _ => None,
     }
 }
@@ -196,8 +200,9 @@ impl<'a> Row<'a> {
             Operand::Text(text) => Cell::bare(Datum::Text(Cow::Borrowed(text))),
             Operand::Number(number) => Cell::bare(Datum::Real(*number)),
             Operand::Bool(value) => Cell::bare(Datum::Integer(f64::from(u8::from(*value)))),
-            Operand::Null => Cell::bare(Datum::Null),
-            Operand::Field(field) if field.each => {
+            // Distances are decided by the database only.
+            Operand::Null | Operand::Distance(_) => Cell::bare(Datum::Null),
+            Operand::Field(field) if field.is_element() => {
                 let place = self.lists.iter().position(|list| list.field == field.name);
                 let value = place.and_then(|place| {
                     let list = self.lists.get(place)?;
@@ -221,7 +226,8 @@ fn stored<'a>(field: &FieldRef, value: Option<&'a Value>) -> Cell<'a> {
     }
     match field.class {
         FieldClass::Text => {
-            Cell { datum: Datum::Text(value.map_or(Cow::Borrowed(""), text_of)), affinity: Affinity::Text }
+            let affinity = if field.each { Affinity::None } else { Affinity::Text };
+            Cell { datum: Datum::Text(value.map_or(Cow::Borrowed(""), text_of)), affinity }
         }
         FieldClass::Number | FieldClass::Bool => {
             let number = match value {
@@ -306,6 +312,7 @@ fn is_json(operand: &Operand) -> bool {
             FieldClass::Geo => !field.path.is_empty(),
             _ => false,
         },
+        Operand::Distance(_) => true,
         _ => false,
     }
 }
@@ -316,7 +323,7 @@ fn is_empty(operand: &Operand) -> bool {
 
 /// A literal that is not empty.
 fn is_value(operand: &Operand) -> bool {
-    !matches!(operand, Operand::Field(_)) && !is_empty(operand)
+    matches!(operand, Operand::Text(_) | Operand::Number(_) | Operand::Bool(_)) && !is_empty(operand)
 }
 
 fn is_blank(cell: &Cell<'_>, empty: &Cell<'_>) -> bool {

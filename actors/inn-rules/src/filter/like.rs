@@ -1,9 +1,9 @@
 //! LIKE (section A.9): ASCII case-insensitive, `%` any run, `_` one character, backslash escapes.
 
-/// The text of a number literal on the right of `~`: the shortest decimal, never an exponent (`1`, not `1.0`).
+/// The text of a number literal on the right of `~`: the shortest decimal, never an exponent (`1`, not `1.0`; -0 is
+/// `-0`).
 pub fn literal_text(number: f64) -> String {
-    // Adding zero turns -0 into 0.
-    format!("{}", number + 0.0)
+    number.to_string()
 }
 
 /// The pattern a literal on the right of `~` stands for. With an unescaped `%` it is used as it is; otherwise its

@@ -1,36 +1,38 @@
 //! The filter language of PocketBase 0.39.7: text → [`Ast`] → [`Expr`] → a yes or no for a record.
 //!
-//! Grammar and meaning: `reference` notes on PocketBase, sections A.1 to A.11. The whole grammar is read; what is
-//! not evaluated yet (relation paths, back relations, `@collection`, functions, most of `@request`) is refused by
-//! name when compiled, and grows in `resolve`.
+//! Grammar and meaning: `reference` notes on PocketBase, sections A.1 to A.11. One thing is refused by name: `strftime`.
 
 mod ast;
-mod auth;
 mod compile;
+mod context;
 mod error;
 mod eval;
 mod expr;
+mod functions;
 mod like;
 mod macros;
 mod number;
 mod parse;
+mod request;
 mod resolve;
 mod scan;
 mod scope;
 #[cfg(test)]
 mod tests;
 mod value;
+mod walk;
 
 pub use ast::Ast;
-pub use compile::{check_rule, compile, compile_ast};
+pub(crate) use compile::sort_field;
+pub use compile::{check_rule, compile, compile_ast, compile_client};
 pub use error::FilterError;
 pub use eval::matches;
 pub use expr::{Comparison, Expr, FieldClass, FieldRef, Op, Operand};
 pub use like::{literal_pattern, literal_text};
 pub use number::{column_text, real_text};
 pub use parse::parse;
-pub(crate) use resolve::field_of;
 pub use scope::{AuthFacts, Scope};
+pub use walk::{Hop, Link, Start, Walk};
 
 /// Longest filter or rule, in bytes.
 pub const MAX_FILTER_BYTES: usize = 3500;

@@ -1,13 +1,17 @@
-//! What an identifier means (sections A.5 and A.6). Relation paths, back relations, `@collection` and the other
-//! `@request` forms grow here.
+//! What an identifier means (sections A.5 and A.6).
 
 use inn_protocol::model::{Collection, Field, FieldKind};
 
-use super::auth::auth_value;
+use super::context::Context;
 use super::error::FilterError;
 use super::expr::{FieldClass, FieldRef, Operand};
 use super::macros::{MacroValue, value as macro_value};
-use super::scope::Scope;
+use super::request::request;
+use super::walk::{Hop, Link, Start, Walk};
+use crate::schema::is_unique_alone;
+
+/// Most relations one path may follow.
+const MAX_HOPS: usize = 6;
 
 /// An operand with what the compiler must still know about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,31 +21,32 @@ pub(super) struct Resolved {
     pub(super) integer: bool,
     /// Came from `@request`: a bound value, so that `true` is the text `true` on the right of `~`.
     pub(super) bound: bool,
-    /// `:each` on a single value: the value itself, but no longer of a text column.
-    pub(super) loose: bool,
+    /// `@request.body.FIELD:changed`: the comparison this stands for.
+    pub(super) stands_for: Option<Box<super::expr::Expr>>,
+    /// An account's email that only those who made it public can be found by: the flag beside it.
+    pub(super) if_public: Option<FieldRef>,
 }
 
 impl Resolved {
     pub(super) const fn plain(operand: Operand) -> Self {
-        Self { operand, integer: false, bound: false, loose: false }
+        Self { operand, integer: false, bound: false, stands_for: None, if_public: None }
+    }
+
+    pub(super) fn bound(operand: Operand) -> Self {
+        Self { bound: true, ..Self::plain(operand) }
     }
 }
 
-pub(super) fn identifier(name: &str, at: usize, scope: &Scope<'_>) -> Result<Resolved, FilterError> {
-    match macro_value(name, scope.now) {
+pub(super) fn identifier(name: &str, at: usize, context: &mut Context<'_>) -> Result<Resolved, FilterError> {
+    match macro_value(name, context.scope.now) {
         Some(MacroValue::Text(text)) => return Ok(Resolved::plain(Operand::Text(text))),
         Some(MacroValue::Integer(number)) => {
             return Ok(Resolved { integer: true, ..Resolved::plain(Operand::Number(f64::from(number))) });
         }
         None => {}
     }
-    if let Some(path) = name.strip_prefix("@request.auth.") {
-        return auth_value(path, at, scope);
-    }
-    if name.starts_with("@request.") || name.starts_with("@collection.") {
-        return Err(request_form(name, at));
-    }
-    match field_of(name, at, scope) {
+    let found = path_or_request(name, at, context);
+    match found {
         Err(FilterError::UnknownField(_)) if name.eq_ignore_ascii_case("null") => Ok(Resolved::plain(Operand::Null)),
         Err(FilterError::UnknownField(_)) if name.eq_ignore_ascii_case("true") => {
             Ok(Resolved::plain(Operand::Bool(true)))
@@ -49,25 +54,28 @@ pub(super) fn identifier(name: &str, at: usize, scope: &Scope<'_>) -> Result<Res
         Err(FilterError::UnknownField(_)) if name.eq_ignore_ascii_case("false") => {
             Ok(Resolved::plain(Operand::Bool(false)))
         }
-        found => found.map(|field| Resolved {
-            loose: field.class == FieldClass::Text
-                && !field.each
-                && name.ends_with(":each")
-                && holds_values(&field.name, scope),
-            ..Resolved::plain(Operand::Field(field))
-        }),
+        found => found,
     }
 }
 
-/// The forms PocketBase has beyond `@request.auth`: refused by name. Others are errors there too.
-fn request_form(name: &str, at: usize) -> FilterError {
-    let known = ["@request.query.", "@request.headers.", "@request.body.", "@collection."];
-    let exact = ["@request.context", "@request.method"];
-    if known.iter().any(|form| name.starts_with(form)) || exact.contains(&name) {
-        FilterError::Unsupported(format!("`{name}`"))
-    } else {
-        FilterError::invalid(at, format!("`{name}` means nothing"))
+fn path_or_request(name: &str, at: usize, context: &mut Context<'_>) -> Result<Resolved, FilterError> {
+    if let Some(path) = name.strip_prefix("@request.") {
+        return request(path, at, context);
     }
+    if let Some(path) = name.strip_prefix("@collection.") {
+        let (entity, rest) = path.split_once('.').ok_or_else(|| FilterError::UnknownField(name.to_owned()))?;
+        let (entity, alias) = entity.split_once(':').unwrap_or((entity, ""));
+        let Some(collection) = context.scope.model.collection(entity) else {
+            return Err(FilterError::UnknownField(name.to_owned()));
+        };
+        let alias = if alias.is_empty() { collection.name.clone() } else { format!(":{alias}") };
+        let start = Start::Collection { name: collection.name.clone(), alias, private: context.private };
+        let walk = Walk { start, many: true, ..Walk::default() };
+        context.join(&walk, collection, name)?;
+        return Path { full: name, at, lenient: false }.follow(rest, walk, collection, context);
+    }
+    let (base, collection) = (context.base.clone(), context.scope.collection);
+    Path { full: name, at, lenient: false }.follow(name, base, collection, context)
 }
 
 /// The modifiers of section A.6.
@@ -86,6 +94,10 @@ pub(super) fn split_modifier(path: &str, at: usize) -> Result<(&str, Option<Modi
     let Some((name, modifier)) = path.get(last_part..).and_then(|last| last.split_once(':')) else {
         return Ok((path, None));
     };
+    if modifier.contains(':') {
+        // To PocketBase that is one strange name, which nothing has.
+        return Ok((path, None));
+    }
     let modifier = match modifier {
         "lower" => Modifier::Lower,
         "length" => Modifier::Length,
@@ -97,60 +109,161 @@ pub(super) fn split_modifier(path: &str, at: usize) -> Result<(&str, Option<Modi
     Ok((path.get(..last_part + name.len()).unwrap_or(path), Some(modifier)))
 }
 
-/// A path that starts at a field of the collection. Modifiers on a kind of field they do not apply to are ignored,
-/// as PocketBase does.
-pub(crate) fn field_of(full: &str, at: usize, scope: &Scope<'_>) -> Result<FieldRef, FilterError> {
-    let unknown = || FilterError::UnknownField(full.to_owned());
-    let head = full.split('.').next().unwrap_or(full);
-    if let Some(field) = scope.collection.field(head)
-        && matches!(field.kind, FieldKind::Json { .. } | FieldKind::GeoPoint {})
-        && head.len() < full.len()
-    {
-        return below_json(field, full, scope);
+/// A path of fields and relations, as it is followed.
+pub(super) struct Path<'p> {
+    /// As written, for refusals.
+    pub(super) full: &'p str,
+    pub(super) at: usize,
+    /// What is not there is NULL: below `@request`.
+    pub(super) lenient: bool,
+}
+
+impl Path<'_> {
+    /// From the rows of `walk`, which are of this collection.
+    pub(super) fn follow<'a>(
+        &self,
+        path: &str,
+        mut walk: Walk,
+        mut collection: &'a Collection,
+        context: &mut Context<'a>,
+    ) -> Result<Resolved, FilterError> {
+        let parts: Vec<&str> = path.split('.').collect();
+        let Some((last, steps)) = parts.split_last() else { return self.missing() };
+        for (place, part) in steps.iter().enumerate() {
+            let field = collection.field(part);
+            if let Some(field) = field {
+                self.usable(field, collection, context)?;
+                if matches!(field.kind, FieldKind::Json { .. } | FieldKind::GeoPoint {}) {
+                    let below = parts.iter().skip(place + 1).map(|key| (*key).to_owned()).collect();
+                    return self.below_json(field, below, walk);
+                }
+            }
+            if place >= MAX_HOPS {
+                return Err(FilterError::invalid(self.at, format!("`{}` follows too many relations", self.full)));
+            }
+            let Some((hop, target, many)) = (match field {
+                Some(field) => {
+                    // The id of a single related record is the stored value itself: a dangling id still compares.
+                    if let FieldKind::Relation { .. } = field.kind
+                        && !field.is_multiple()
+                        && place + 1 == steps.len()
+                        && *last == "id"
+                    {
+                        return self.end(part, walk, collection, context);
+                    }
+                    self.forward(field, part, context)?
+                }
+                None => self.back(part, collection, context)?,
+            }) else {
+                return self.missing();
+            };
+            walk.hops.push(hop);
+            walk.many |= many;
+            context.join(&walk, target, self.full)?;
+            collection = target;
+        }
+        self.end(last, walk, collection, context)
     }
-    let (path, modifier) = split_modifier(full, at)?;
-    let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
-    if name.contains("_via_") {
-        return Err(FilterError::Unsupported(format!("the back relation `{path}`")));
+
+    fn forward<'a>(
+        &self,
+        field: &Field,
+        part: &str,
+        context: &Context<'a>,
+    ) -> Result<Option<(Hop, &'a Collection, bool)>, FilterError> {
+        let unknown = || FilterError::UnknownField(self.full.to_owned());
+        let FieldKind::Relation { collection_id, .. } = &field.kind else { return Err(unknown()) };
+        let target = context.scope.model.collection(collection_id).ok_or_else(unknown)?;
+        let many = field.is_multiple();
+        Ok(Some((hop(if many { Link::List } else { Link::One }, field, target, part, context), target, many)))
     }
-    let field = scope.collection.field(name).ok_or_else(unknown)?;
-    usable(field, full, scope)?;
-    let class = class_of(field);
-    let holds_values = holds_values(&field.name, scope);
-    let found = FieldRef {
-        name: field.name.clone(),
-        class,
-        path: Vec::new(),
-        lower: modifier == Some(Modifier::Lower),
-        length: modifier == Some(Modifier::Length) && holds_values,
-        each: modifier == Some(Modifier::Each) && class == FieldClass::List,
-    };
-    match (&field.kind, rest) {
-        (_, None) => Ok(found),
-        // The id of a single related record is the stored value itself: a dangling id still compares. With a modifier
-        // it is a path through the related record again.
-        (FieldKind::Relation { .. }, Some("id")) if class == FieldClass::Text && modifier.is_none() => Ok(found),
-        (FieldKind::Relation { .. }, Some(_)) => Err(FilterError::Unsupported(format!("the relation path `{path}`"))),
-        _ => Err(unknown()),
+
+    /// `COLL_via_FIELD`: the records of COLL that refer to this one.
+    fn back<'a>(
+        &self,
+        part: &str,
+        collection: &Collection,
+        context: &Context<'a>,
+    ) -> Result<Option<(Hop, &'a Collection, bool)>, FilterError> {
+        let missing = || if self.lenient { Ok(None) } else { Err(FilterError::UnknownField(self.full.to_owned())) };
+        let Some((name, field)) = part.rsplit_once("_via_") else { return missing() };
+        let Some(target) = context.scope.model.collection(name) else { return missing() };
+        let Some(field) = target.field(field) else { return missing() };
+        let FieldKind::Relation { collection_id, .. } = &field.kind else { return missing() };
+        if context.scope.model.collection(collection_id).is_none_or(|other| other.id != collection.id) {
+            return missing();
+        }
+        self.usable(field, target, context)?;
+        let listed = field.is_multiple();
+        let many = listed || !is_unique_alone(target, &field.name);
+        Ok(Some((hop(if listed { Link::BackList } else { Link::BackOne }, field, target, part, context), target, many)))
+    }
+
+    /// The last part of a path.
+    fn end(
+        &self,
+        part: &str,
+        mut walk: Walk,
+        collection: &Collection,
+        context: &Context<'_>,
+    ) -> Result<Resolved, FilterError> {
+        let (name, modifier) = split_modifier(part, self.at)?;
+        let Some(field) = collection.field(name) else { return self.missing() };
+        self.usable(field, collection, context)?;
+        let class = class_of(field);
+        let several = holds_values(field);
+        let each = modifier == Some(Modifier::Each) && several;
+        let length = modifier == Some(Modifier::Length) && several;
+        let if_public = (name == "email" && collection.is_auth() && !context.scope.see_hidden && !each && !length)
+            .then(|| FieldRef {
+                walk: walk.clone(),
+                name: "emailVisibility".to_owned(),
+                class: FieldClass::Bool,
+                path: Vec::new(),
+                lower: false,
+                length: false,
+                each: false,
+            });
+        walk.many |= each && class == FieldClass::List;
+        let lower = modifier == Some(Modifier::Lower);
+        let field = FieldRef { walk, name: field.name.clone(), class, path: Vec::new(), lower, length, each };
+        Ok(Resolved { if_public, ..Resolved::plain(Operand::Field(field)) })
+    }
+
+    /// A path below a json or geoPoint field. Modifiers do not exist there: `:lower` would be part of the key.
+    fn below_json(&self, field: &Field, path: Vec<String>, walk: Walk) -> Result<Resolved, FilterError> {
+        if path.iter().any(String::is_empty) {
+            return Err(FilterError::UnknownField(self.full.to_owned()));
+        }
+        let (name, class) = (field.name.clone(), class_of(field));
+        let field = FieldRef { walk, name, class, path, lower: false, length: false, each: false };
+        Ok(Resolved::plain(Operand::Field(field)))
+    }
+
+    fn missing(&self) -> Result<Resolved, FilterError> {
+        if self.lenient {
+            Ok(Resolved::plain(Operand::Null))
+        } else {
+            Err(FilterError::UnknownField(self.full.to_owned()))
+        }
+    }
+
+    fn usable(&self, field: &Field, collection: &Collection, context: &Context<'_>) -> Result<(), FilterError> {
+        if is_secret(field, collection) || (field.hidden && !context.scope.see_hidden) {
+            return Err(FilterError::Hidden(self.full.to_owned()));
+        }
+        Ok(())
     }
 }
 
-/// A path below a json or geoPoint field. Modifiers do not exist there: `:lower` would be part of the key.
-fn below_json(field: &Field, full: &str, scope: &Scope<'_>) -> Result<FieldRef, FilterError> {
-    usable(field, full, scope)?;
-    let path: Vec<String> = full.split('.').skip(1).map(str::to_owned).collect();
-    if path.iter().any(String::is_empty) {
-        return Err(FilterError::UnknownField(full.to_owned()));
+fn hop(link: Link, field: &Field, target: &Collection, spelling: &str, context: &Context<'_>) -> Hop {
+    Hop {
+        link,
+        field: field.name.clone(),
+        collection: target.name.clone(),
+        spelling: spelling.to_owned(),
+        private: context.private,
     }
-    let (name, class) = (field.name.clone(), class_of(field));
-    Ok(FieldRef { name, class, path, lower: false, length: false, each: false })
-}
-
-fn usable(field: &Field, full: &str, scope: &Scope<'_>) -> Result<(), FilterError> {
-    if is_secret(field, scope.collection) || (field.hidden && !scope.see_hidden) {
-        return Err(FilterError::Hidden(full.to_owned()));
-    }
-    Ok(())
 }
 
 /// Never comparable by anybody: a comparison would be an oracle for the secret.
@@ -159,11 +272,8 @@ pub(super) fn is_secret(field: &Field, collection: &Collection) -> bool {
 }
 
 /// A field whose values `:length` counts and `:each` walks.
-fn holds_values(name: &str, scope: &Scope<'_>) -> bool {
-    let field = scope.collection.field(name);
-    field.is_some_and(|field| {
-        matches!(field.kind, FieldKind::Select { .. } | FieldKind::Relation { .. } | FieldKind::File { .. })
-    })
+pub(super) fn holds_values(field: &Field) -> bool {
+    matches!(field.kind, FieldKind::Select { .. } | FieldKind::Relation { .. } | FieldKind::File { .. })
 }
 
 fn class_of(field: &Field) -> FieldClass {

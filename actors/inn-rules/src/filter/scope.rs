@@ -1,6 +1,9 @@
 //! What a filter is compiled against.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
+use inn_protocol::call::RequestFacts;
 use inn_protocol::model::{Collection, Model};
 use serde_json::{Map, Value};
 
@@ -16,7 +19,8 @@ pub struct Scope<'a> {
     pub see_hidden: bool,
 }
 
-/// What `@request.auth.*` means: the record of the app's own auth collection the caller is signed in as.
+/// What `@request.*` means: the record of the app's own auth collection the caller is signed in as (`@request.auth`),
+/// and the call itself.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AuthFacts {
     /// `None`: nobody is signed in, and every `@request.auth` path is NULL.
@@ -24,6 +28,8 @@ pub struct AuthFacts {
     /// Only `id` is known of the record. A rule that asks for more is then refused instead of seeing NULL, because
     /// `@request.auth.role != 'blocked'` would let everybody through.
     pub partial: bool,
+    /// What `@request.body`, `.query`, `.headers`, `.method` and `.context` mean.
+    pub request: Arc<RequestFacts>,
 }
 
 impl AuthFacts {
@@ -32,12 +38,18 @@ impl AuthFacts {
     }
 
     pub fn of_record(record: Map<String, Value>) -> Self {
-        Self { record: Some(record), partial: false }
+        Self { record: Some(record), ..Self::default() }
+    }
+
+    /// The same caller, in this call.
+    #[must_use]
+    pub fn asking(self, request: Arc<RequestFacts>) -> Self {
+        Self { request, ..self }
     }
 
     /// Only the id of the record is known.
     pub fn of_id(id: &str) -> Self {
         let record = Map::from_iter([("id".to_owned(), Value::String(id.to_owned()))]);
-        Self { record: Some(record), partial: true }
+        Self { record: Some(record), partial: true, ..Self::default() }
     }
 }

@@ -5,6 +5,7 @@ mod grammar;
 mod names;
 mod recorded;
 mod values;
+mod walks;
 
 use chrono::{DateTime, TimeZone as _, Utc};
 use inn_protocol::model::{Collection, Model};
@@ -38,8 +39,22 @@ fn auth_collection() -> Collection {
     .unwrap()
 }
 
+/// Whom the posts are by, and what refers to the posts.
+fn authors() -> Collection {
+    serde_json::from_value(serde_json::json!({
+        "id": "c_authors_00000", "name": "authors", "type": "base", "listRule": "level > 1", "fields": [
+            {"id": "a1", "name": "id", "type": "text", "system": true, "primaryKey": true},
+            {"id": "a2", "name": "name", "type": "text"},
+            {"id": "a3", "name": "level", "type": "number"},
+            {"id": "a4", "name": "boss", "type": "relation", "collectionId": "c_authors_00000", "maxSelect": 1},
+            {"id": "a5", "name": "secret", "type": "text", "hidden": true},
+        ],
+    }))
+    .unwrap()
+}
+
 fn model() -> Model {
-    Model { collections: vec![posts(), auth_collection()] }
+    Model { collections: vec![posts(), auth_collection(), authors()] }
 }
 
 fn rows() -> Vec<Map<String, Value>> {

@@ -36,12 +36,37 @@ pub(super) fn check(field: &Field, value: &Value, kind: Kind) -> Option<(Code, S
         | FieldKind::Email { .. }
         | FieldKind::Url { .. }
         | FieldKind::Password { .. } => (!is_text(value, kind)).then(|| (Code::InvalidString, "a string".to_owned())),
+        // Beyond A2App 1.0: what would be stored as nothing without a word.
+        FieldKind::GeoPoint {} => {
+            (!is_point(value)).then(|| (Code::InvalidNumber, "an object with the numbers lon and lat".to_owned()))
+        }
+        FieldKind::Select { values, .. } if is_nested(value) => {
+            Some((Code::InvalidEnum, format!("some of: {}", values.join(", "))))
+        }
+        FieldKind::Relation { .. } if is_nested(value) => Some((Code::InvalidRef, "ids of records".to_owned())),
         // The store checks these itself, with codes of its own.
-        FieldKind::Select { .. }
-        | FieldKind::Relation { .. }
-        | FieldKind::File { .. }
-        | FieldKind::Json { .. }
-        | FieldKind::GeoPoint {} => None,
+        FieldKind::Select { .. } | FieldKind::Relation { .. } | FieldKind::File { .. } | FieldKind::Json { .. } => None,
+    }
+}
+
+/// A point as JSON or its text, each part a number or absent.
+fn is_point(value: &Value) -> bool {
+    let part = |members: &serde_json::Map<String, Value>, name| {
+        members.get(name).is_none_or(|part| part.is_number() || part.is_null())
+    };
+    let fits = |members: &serde_json::Map<String, Value>| part(members, "lon") && part(members, "lat");
+    match value {
+        Value::Object(members) => fits(members),
+        Value::String(text) => serde_json::from_str(text).is_ok_and(|members| fits(&members)),
+        _ => false,
+    }
+}
+
+/// An object, or a list with lists or objects in it.
+fn is_nested(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(|item| item.is_array() || item.is_object()),
+        other => other.is_object(),
     }
 }
 

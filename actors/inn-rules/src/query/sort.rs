@@ -1,8 +1,9 @@
 //! The `sort` parameter.
 
+use inn_protocol::model::CollectionKind;
 use inn_protocol::{Code, Refusal, Violation};
 
-use crate::filter::{FieldRef, FilterError, Scope, field_of};
+use crate::filter::{FieldRef, FilterError, Scope, sort_field};
 
 const MAX_ITEMS: usize = 8;
 const MAX_ITEM_BYTES: usize = 255;
@@ -21,6 +22,15 @@ pub enum SortBy {
     Random,
     /// `@rowid`: insertion order.
     RowId,
+}
+
+/// The names of the fields in a sort, for what they join.
+pub(super) fn names(spec: &str) -> Vec<&str> {
+    let items = spec.split(',').map(|item| item.trim_matches([' ', '\t', '\n', '\r']));
+    items
+        .map(|item| item.strip_prefix(['-', '+']).unwrap_or(item))
+        .filter(|name| !name.is_empty() && !name.starts_with('@'))
+        .collect()
 }
 
 /// Reads `-created,title:lower,@random`. Refused (`invalid_parameter` on `sort`) for more than 8 items, items over
@@ -45,8 +55,11 @@ fn key(item: &str, scope: &Scope<'_>) -> Result<SortKey, Refusal> {
     let by = match name {
         "" => return Err(refused("a field between the commas".to_owned())),
         "@random" => SortBy::Random,
+        "@rowid" if scope.collection.kind == CollectionKind::View => {
+            return Err(refused("a field: the rows of a view have no number".to_owned()));
+        }
         "@rowid" => SortBy::RowId,
-        name => SortBy::Field(field_of(name, 0, scope).map_err(|error| refused(reason(&error)))?),
+        name => SortBy::Field(sort_field(name, scope).map_err(|error| refused(reason(&error)))?),
     };
     Ok(SortKey { by, descending })
 }

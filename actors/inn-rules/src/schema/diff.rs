@@ -1,7 +1,7 @@
 //! From one model to the next. Collections and fields are matched by id, so a rename is a rename and not a loss.
 
 use inn_protocol::Refusal;
-use inn_protocol::model::{Collection, Field, FieldKind, Model};
+use inn_protocol::model::{Collection, CollectionKind, Field, FieldKind, Model};
 
 use super::model::buildable;
 use super::rename::{self, Rename};
@@ -68,6 +68,11 @@ pub enum Change {
         collection: String,
         index: IndexSpec,
     },
+    /// A view is new, reads something else, or is gone. Views hold nothing, so nothing is lost by it.
+    View {
+        name: String,
+        gone: bool,
+    },
     /// The rules changed, which is nothing to the tables.
     RulesOnly {
         collection_id: String,
@@ -111,6 +116,8 @@ impl Change {
                 format!("Make {} unique in {collection}", columns.join(" with "))
             }
             Self::CreateIndex { collection, index, .. } => format!("Add the index {} to {collection}", index.name),
+            Self::View { name, gone: false } => format!("Make the view {name}"),
+            Self::View { name, gone: true } => format!("Drop the view {name}"),
             Self::RulesOnly { collection, .. } => format!("Change the rules of {collection}"),
         }
     }
@@ -126,6 +133,8 @@ pub fn diff(old: Option<&Model>, new: &Model) -> Result<Vec<Change>, Refusal> {
     let old = old.unwrap_or(&empty);
     let new_indexes = buildable(new)?;
     let mut steps = Steps::default();
+    steps.views(old, new);
+    let (old, new) = (&tables(old), &tables(new));
     let survivor = |before: &Collection| new.collections.iter().find(|c| c.id == before.id && c.kind == before.kind);
     for before in &old.collections {
         match survivor(before) {
@@ -149,6 +158,14 @@ pub fn diff(old: Option<&Model>, new: &Model) -> Result<Vec<Change>, Refusal> {
     Ok(steps.in_order())
 }
 
+fn is_view(collection: &Collection) -> bool {
+    collection.kind == CollectionKind::View
+}
+
+fn tables(model: &Model) -> Model {
+    Model { collections: model.collections.iter().filter(|collection| !is_view(collection)).cloned().collect() }
+}
+
 /// Steps by phase.
 #[derive(Default)]
 struct Steps {
@@ -160,6 +177,7 @@ struct Steps {
     create: Vec<Change>,
     alter: Vec<Change>,
     create_index: Vec<Change>,
+    views: Vec<Change>,
     rules: Vec<Change>,
 }
 
@@ -173,9 +191,32 @@ impl Steps {
             self.create,
             self.alter,
             self.create_index,
+            self.views,
             self.rules,
         ];
         phases.into_iter().flatten().collect()
+    }
+
+    fn views(&mut self, old: &Model, new: &Model) {
+        for before in old.collections.iter().filter(|before| is_view(before)) {
+            if !new.collections.iter().any(|after| is_view(after) && after.id == before.id && after.name == before.name)
+            {
+                self.views.push(Change::View { name: before.name.clone(), gone: true });
+            }
+        }
+        for after in new.collections.iter().filter(|after| is_view(after)) {
+            let before = old.collections.iter().find(|before| is_view(before) && before.id == after.id);
+            let same = |before: &&Collection| {
+                before.name == after.name && before.view_query == after.view_query && before.fields == after.fields
+            };
+            match before.filter(same) {
+                None => self.views.push(Change::View { name: after.name.clone(), gone: false }),
+                Some(before) if rules(before) != rules(after) => self
+                    .rules
+                    .push(Change::RulesOnly { collection_id: after.id.clone(), collection: after.name.clone() }),
+                Some(_) => {}
+            }
+        }
     }
 
     /// Fields and rules of a collection that stays.

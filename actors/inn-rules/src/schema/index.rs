@@ -226,6 +226,15 @@ fn tokenize(text: &str) -> Result<Vec<Token>, String> {
     Ok(tokens)
 }
 
+/// Does a unique index over this field alone make its values different in every record? Then a back relation through it
+/// leads to one record. As in PocketBase, a `WHERE` does not matter.
+pub fn is_unique_alone(collection: &Collection, field: &str) -> bool {
+    collection.indexes.iter().filter_map(|text| parse_index(text).ok()).any(|index| {
+        let [column] = index.columns.as_slice() else { return false };
+        index.unique && column.name.eq_ignore_ascii_case(field)
+    })
+}
+
 /// Indexes every collection gets on its relations without asking: joins and `list = 'id'` filters are what apps do
 /// most, and their authors do not index for them. One that an index of the app begins with is left out.
 pub fn auto_indexes(collection: &Collection) -> Vec<IndexSpec> {

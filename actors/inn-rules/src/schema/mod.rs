@@ -7,7 +7,7 @@ mod rename;
 mod storage;
 
 pub use diff::{Change, Needs, diff};
-pub use index::{IndexColumn, IndexMethod, IndexSpec, auto_indexes, indexes, parse_index};
+pub use index::{IndexColumn, IndexMethod, IndexSpec, auto_indexes, indexes, is_unique_alone, parse_index};
 pub use model::check_model;
 pub use storage::{Storage, storage, zero};
 

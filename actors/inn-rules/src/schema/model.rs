@@ -15,7 +15,7 @@ pub fn check_model(model: &Model) -> Vec<Violation> {
     examine(model).1
 }
 
-/// The indexes of each collection of a model that can be built.
+/// The indexes of each collection of a model that can be built, views left out.
 pub(super) fn buildable(model: &Model) -> Result<Vec<Vec<IndexSpec>>, Refusal> {
     let (indexes, violations) = examine(model);
     let Some(first) = violations.first() else { return Ok(indexes) };
@@ -36,11 +36,15 @@ fn examine(model: &Model) -> (Vec<Vec<IndexSpec>>, Vec<Violation>) {
         if !is_name(&collection.name) {
             needs.push(place, "a name of 1 to 63 letters, digits and _, without _via_");
         }
-        if collection.kind == CollectionKind::View {
-            needs.push(place, "to be of type base or auth: views are not supported yet");
+        let view = collection.kind == CollectionKind::View;
+        if view {
+            examine_view(collection, &mut needs);
         }
         for (at, field) in collection.fields.iter().enumerate() {
             examine_field(model, collection, at, field, &mut needs);
+        }
+        if view {
+            continue;
         }
         match indexes(collection) {
             Ok(found) => {
@@ -55,6 +59,18 @@ fn examine(model: &Model) -> (Vec<Vec<IndexSpec>>, Vec<Violation>) {
         }
     }
     (all, needs.0)
+}
+
+fn examine_view(view: &Collection, needs: &mut Needed) {
+    match view.view_query.as_deref().map(crate::view::parse) {
+        Some(Ok(_)) if view.field("id").is_none() => needs.push(&view.name, "a query with the column id"),
+        Some(Ok(_)) => {}
+        Some(Err(why)) => needs.push(&view.name, format!("a query that can be read: {why}")),
+        None => needs.push(&view.name, "a viewQuery"),
+    }
+    if !view.indexes.is_empty() {
+        needs.push(&view.name, "to be without indexes: they belong to the tables it reads");
+    }
 }
 
 fn examine_field(model: &Model, collection: &Collection, at: usize, field: &Field, needs: &mut Needed) {
@@ -73,11 +89,20 @@ fn examine_field(model: &Model, collection: &Collection, at: usize, field: &Fiel
         {
             needs.push(&place, format!("a collection with the id {collection_id:?} to point to"));
         }
+        FieldKind::Relation { collection_id, .. }
+            if collection.kind != CollectionKind::View
+                && model.collections.iter().any(|c| c.id == *collection_id && c.kind == CollectionKind::View) =>
+        {
+            needs.push(&place, "a collection of records to point to, not a view");
+        }
         FieldKind::Text { pattern, autogenerate_pattern, primary_key, .. } => {
             pattern_usable(&place, pattern, needs);
             let generated = !autogenerate_pattern.is_empty() && !primary_key && !field.system;
             if generated && values::autogenerate(autogenerate_pattern, &[]).is_none() {
-                needs.push(&place, "an autogeneratePattern of literals and classes with counts, like [a-z0-9]{15}");
+                needs.push(
+                    &place,
+                    "an autogeneratePattern without anchors that makes at most 255 characters, like [a-z0-9]{15}",
+                );
             }
         }
         FieldKind::Password { pattern, .. } => pattern_usable(&place, pattern, needs),

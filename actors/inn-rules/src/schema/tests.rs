@@ -173,7 +173,7 @@ fn a_model_that_cannot_be_built_is_refused_by_name() {
             {"id": "i", "name": "a\"b", "type": "text"},
             {"id": "j", "name": "to", "type": "relation", "collectionId": "nowhere"},
             {"id": "k", "name": "code", "type": "text", "pattern": "(?=a)"},
-            {"id": "l", "name": "auto", "type": "text", "autogeneratePattern": "a|b"},
+            {"id": "l", "name": "auto", "type": "text", "autogeneratePattern": "^a$"},
         ]},
         {"id": "c4", "name": "d", "type": "base", "indexes": ["CREATE INDEX i ON d (id)"]},
         {"id": "c5", "name": "e", "type": "base", "indexes": ["CREATE INDEX I ON e (id)"]},

@@ -26,15 +26,7 @@ pub(super) fn secret(
     let password = sent(&field.name);
     match &password {
         Some(password) => {
-            let min = if *min == 0 && collection.is_auth() { DEFAULT_MIN_PASSWORD } else { *min };
-            let max = if *max == 0 { MAX_PASSWORD } else { (*max).min(MAX_PASSWORD) };
-            let wrong = if password.contains('\0') {
-                Some(FieldProblem::new(&field.name, &problem::NUL))
-            } else {
-                check::text_problem(field, password, min, max, pattern)
-            };
-            // A password is never told back.
-            problems.extend(wrong.map(|problem| FieldProblem { got: None, ..problem }));
+            problems.extend(password_problem(collection, field, password, (*min, *max), pattern));
             out.secrets.insert(field.name.clone(), Value::String(password.clone()));
         }
         None if mode == Mode::Create && field.required => {
@@ -56,6 +48,41 @@ pub(super) fn secret(
         }
     }
     problems
+}
+
+/// What is wrong with a new password by the rules of its field: least and greatest length (0 is the default), pattern.
+pub(super) fn password_problem(
+    collection: &Collection,
+    field: &Field,
+    password: &str,
+    (min, max): (u32, u32),
+    pattern: &str,
+) -> Option<FieldProblem> {
+    let min = if min == 0 && collection.is_auth() { DEFAULT_MIN_PASSWORD } else { min };
+    let max = if max == 0 { MAX_PASSWORD } else { max.min(MAX_PASSWORD) };
+    let wrong = if password.contains('\0') {
+        Some(FieldProblem::new(&field.name, &problem::NUL))
+    } else {
+        check::text_problem(field, password, min, max, pattern)
+    };
+    // A password is never told back.
+    wrong.map(|problem| FieldProblem { got: None, rule: of_passwords(problem.rule), ..problem })
+}
+
+/// PocketBase says the same of passwords in other words.
+fn of_passwords(rule: &'static problem::Rule) -> &'static problem::Rule {
+    if *rule == problem::MIN_TEXT {
+        &problem::MIN_PASSWORD
+    } else if *rule == problem::MAX_TEXT {
+        &problem::MAX_PASSWORD
+    } else {
+        rule
+    }
+}
+
+/// The `oldPassword` that was sent is not the one that is valid.
+pub fn wrong_old_password() -> Refusal {
+    Problems(vec![FieldProblem::new("oldPassword", &problem::OLD_PASSWORD)]).into_refusal()
 }
 
 /// What a caller who does not manage the app may not do to an auth record: call it verified, change its email, or set
@@ -87,7 +114,7 @@ pub fn check_auth_form(
             problems.push(FieldProblem::new("email", &problem::NOT_YOURS));
         }
         if normalised.secrets.contains_key("password") && !normalised.secrets.contains_key("oldPassword") {
-            problems.push(FieldProblem::new("oldPassword", &problem::OLD_PASSWORD));
+            problems.push(FieldProblem::new("oldPassword", &problem::REQUIRED));
         }
     }
     if problems.is_empty() { Ok(()) } else { Err(Problems(problems).into_refusal()) }

@@ -5,24 +5,27 @@ use serde_json::{Map, Value};
 
 use super::modifiers::{self, Modifier};
 use super::problem::{self, FieldProblem, Problems};
-use super::{Generate, Normalised, NumberChange, Reference, auth, blank, check, coerce, number_value};
+use super::{Generate, Normalised, NumberChange, Reference, auth, check, coerce, number_value};
+use crate::files::{self, Upload};
 use crate::guard::Mode;
 
 pub(super) fn normalise(
     collection: &Collection,
     model: &Model,
     body: &Map<String, Value>,
+    uploads: &[Upload],
     mode: Mode,
     current: Option<&Map<String, Value>>,
 ) -> Result<Normalised, Problems> {
     let mut work = Work {
         model,
         body,
+        uploads,
         mode,
         current,
         changes: changes(collection, body),
         out: Normalised::default(),
-        problems: Vec::new(),
+        problems: files::misplaced(collection, uploads),
     };
     for field in &collection.fields {
         let own_key = matches!(field.kind, FieldKind::Text { primary_key: true, .. }) || field.name == "id";
@@ -55,6 +58,7 @@ fn changes<'a>(collection: &'a Collection, body: &'a Map<String, Value>) -> Vec<
 struct Work<'a> {
     model: &'a Model,
     body: &'a Map<String, Value>,
+    uploads: &'a [Upload],
     mode: Mode,
     current: Option<&'a Map<String, Value>>,
     changes: Vec<ListedChange<'a>>,
@@ -82,12 +86,18 @@ impl Work<'_> {
     }
 
     fn file(&mut self, field: &Field) {
-        let sent = self.body.get(&field.name).into_iter();
-        let changed = self.changes.iter().filter(|(name, ..)| *name == field.name).map(|(_, _, value)| *value);
-        if let Some(value) = sent.chain(changed).find(|value| !blank(value)) {
-            self.problems.push(FieldProblem::new(&field.name, &problem::NO_FILES).got(value));
-        } else if self.mode == Mode::Create || self.body.contains_key(&field.name) {
-            self.keep(field, coerce::zero(field));
+        let changes = self.changes.iter().filter(|(name, ..)| *name == field.name);
+        let change = files::Change {
+            sent: self.body.get(&field.name),
+            modified: changes.map(|(_, modifier, operand)| (*modifier, *operand)).collect(),
+            uploads: self.uploads,
+            stored: self.current.and_then(|row| row.get(&field.name)),
+            mode: self.mode,
+        };
+        match files::names(field, &change) {
+            Ok(Some(value)) => drop(self.out.values.insert(field.name.clone(), value)),
+            Ok(None) => {}
+            Err(problem) => self.problems.push(problem),
         }
     }
 

@@ -39,7 +39,7 @@ pub(super) fn check(field: &Field, value: &Value) -> Option<FieldProblem> {
             if !formats::is_url(text) {
                 return plain(&problem::URL);
             }
-            let allowed = domain_allowed(formats::url_host(text).unwrap_or_default(), only_domains, except_domains);
+            let allowed = domain_allowed(formats::url_host(text), only_domains, except_domains);
             if allowed { None } else { plain(&problem::URL_DOMAIN) }
         }
         FieldKind::Date { min, max } => {
@@ -68,7 +68,8 @@ pub(super) fn check(field: &Field, value: &Value) -> Option<FieldProblem> {
             count(field, ids.len(), *min_select, *max_select).map(|problem| problem.got(value))
         }
         FieldKind::Json { max_size } => {
-            size(field, value.to_string().len(), *max_size, DEFAULT_MAX_JSON, &problem::JSON_SIZE)
+            let bytes = inn_protocol::canonical::to_string(value).len();
+            size(field, bytes, *max_size, DEFAULT_MAX_JSON, &problem::JSON_SIZE)
         }
         FieldKind::GeoPoint {} => {
             let outside =
@@ -114,7 +115,8 @@ pub(super) fn text_problem(field: &Field, text: &str, min: u32, max: u32, patter
 
 fn number(field: &Field, value: &Value, min: Option<f64>, max: Option<f64>, only_int: bool) -> Option<FieldProblem> {
     let number = value.as_f64()?;
-    let found = if only_int && number.fract() != 0.0 {
+    // What an integer of 64 bits cannot hold is no whole number for PocketBase.
+    let found = if only_int && (number.fract() != 0.0 || number.abs() >= 9_223_372_036_854_775_808.0) {
         FieldProblem::new(&field.name, &problem::ONLY_INT)
     } else if let Some(min) = min.filter(|min| number < *min) {
         FieldProblem::with(&field.name, &problem::MIN_NUMBER, &min)
@@ -139,6 +141,6 @@ fn count(field: &Field, values: usize, min: u32, max: u32) -> Option<FieldProble
 }
 
 fn domain_allowed(domain: &str, only: &[String], except: &[String]) -> bool {
-    let listed = |list: &[String]| list.iter().any(|entry| entry.eq_ignore_ascii_case(domain));
+    let listed = |list: &[String]| list.iter().any(|entry| entry == domain);
     (only.is_empty() || listed(only)) && !listed(except)
 }

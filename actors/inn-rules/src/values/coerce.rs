@@ -91,13 +91,19 @@ fn boolean(value: &Value) -> bool {
 }
 
 /// An array, one text, or a text that holds a JSON array; without empty and repeated values, order kept.
-pub(super) fn list(value: &Value) -> Vec<String> {
+pub(crate) fn list(value: &Value) -> Vec<String> {
     let parsed;
     let items = match value {
         Value::Array(items) => items,
-        Value::String(text) if text.starts_with('[') => match serde_json::from_str(text) {
-            Ok(Value::Array(items)) => {
+        Value::String(text) if text.contains('[') => match serde_json::from_str(text) {
+            Ok(Value::Array(items)) if items.iter().all(|item| item.is_string() || item.is_null()) => {
                 parsed = items;
+                &parsed
+            }
+            // Of a list that holds other things PocketBase keeps the texts, and the whole text behind them.
+            Ok(Value::Array(items)) => {
+                let texts = items.into_iter().filter(Value::is_string);
+                parsed = texts.chain(std::iter::once(value.clone())).collect();
                 &parsed
             }
             _ => return vec![text.clone()],
@@ -116,7 +122,7 @@ pub(super) fn list(value: &Value) -> Vec<String> {
 
 /// The values of a list field or single choice as it is stored. Nothing is sniffed any more: a single value that looks
 /// like a JSON array is one value.
-pub(super) fn stored_list(value: &Value) -> Vec<String> {
+pub(crate) fn stored_list(value: &Value) -> Vec<String> {
     match value {
         Value::Array(items) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         Value::String(text) if !text.is_empty() => vec![text.clone()],
@@ -174,7 +180,7 @@ fn geo(value: &Value) -> Result<Value, &'static super::Rule> {
         Value::Bool(_) | Value::Number(_) | Value::Array(_) => return Err(&super::problem::GEO),
     };
     let part = |name: &str| match members.get(name) {
-        None => Ok(0.0),
+        None | Some(Value::Null) => Ok(0.0),
         Some(part) => part.as_f64().ok_or(&super::problem::GEO),
     };
     Ok(geo_point(part("lon")?, part("lat")?))

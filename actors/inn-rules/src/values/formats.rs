@@ -63,47 +63,51 @@ pub(super) fn email_domain(text: &str) -> &str {
     text.rsplit_once('@').map_or("", |(_, domain)| domain)
 }
 
-/// An absolute URL of a scheme that names a place. `javascript:` and `data:` are none.
+/// What PocketBase takes for a URL: maybe a scheme, maybe a user, a host that may be a bare name with a dot, maybe a port
+/// and a path. `mailto:a@b.co` and `tel:123` fit that form too; `javascript:` and `data:` do not.
 pub(super) fn is_url(text: &str) -> bool {
-    if text.len() > 2083 || text.chars().any(|c| c.is_whitespace() || c.is_control() || "<>\"\\^`{|}".contains(c)) {
+    let characters = text.chars().count();
+    if text.len() <= 3 || characters >= 2083 || text.starts_with('.') || text.chars().any(|c| c.is_ascii_control()) {
         return false;
     }
-    let Some((scheme, rest)) = text.split_once(':') else { return false };
-    match scheme.to_ascii_lowercase().as_str() {
-        "mailto" => is_email(rest.split_once('?').map_or(rest, |(address, _)| address)),
-        "http" | "https" | "ftp" | "ftps" | "ws" | "wss" | "tcp" | "udp" => {
-            rest.starts_with("//") && url_host(text).is_some_and(is_host)
-        }
-        _ => false,
+    let (has_scheme, rest) = text.split_once("://").map_or((text.contains(':'), text), |(_, rest)| (true, rest));
+    if rest.starts_with('.') || !has_scheme && !text.contains('.') || !escapes_are_whole(text) {
+        return false;
     }
+    URL.with(|url| {
+        let found = url.as_ref().and_then(|url| url.captures(text));
+        found.is_some_and(|found| found.name("v6").is_none_or(|v6| v6.as_str().parse::<std::net::Ipv6Addr>().is_ok()))
+    })
 }
 
-/// The host of an absolute URL, without user and port.
-pub(super) fn url_host(text: &str) -> Option<&str> {
-    let (_, rest) = text.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    if host.starts_with('[') {
-        return host.split_once(']').filter(|(_, port)| port.is_empty() || is_port(port)).map(|(v6, _)| v6);
-    }
-    match host.find(':') {
-        Some(colon) => {
-            let (name, port) = host.split_at_checked(colon)?;
-            is_port(port).then_some(name)
-        }
-        None => Some(host),
-    }
+/// `%` is followed by two hex digits everywhere.
+fn escapes_are_whole(text: &str) -> bool {
+    text.split('%')
+        .skip(1)
+        .all(|after| after.as_bytes().get(..2).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit)))
 }
 
-fn is_port(port: &str) -> bool {
-    port.strip_prefix(':').is_some_and(|digits| (1..=5).contains(&digits.len()) && digits.parse::<u16>().is_ok())
+thread_local! {
+    static URL: Option<Regex> = {
+        const SCHEME: &str = "(?:(?:ftp|tcp|udp|wss?|https?)://)?";
+        const USER: &str = r"(?:\S+@)?";
+        // Addresses of groups (224 to 239) are no hosts.
+        const V4: &str = r"(?:[1-9][0-9]?|1[0-9]{2}|2[01][0-9]|22[0-3]|24[0-9]|25[0-5])(?:\.(?:[0-9]{1,2}|1[0-9]{2}|2[0-4][0-9]|25[0-5])){3}";
+        const V6: &str = r"\[(?<v6>[0-9a-fA-F:.]+)\]";
+        // Runs of letters and digits with one or two hyphens between them, and maybe one more label of letters.
+        const LAST: &str = r"(?:[a-zA-Z0-9\x{a1}-\x{ffff}]+-?-?)*[a-zA-Z0-9\x{a1}-\x{ffff}]+(?:\.[a-zA-Z\x{a1}-\x{ffff}]+)?";
+        // In front of it, in ASCII only: a label that may hold underscores, then labels behind dots and hyphens.
+        const FRONT: &str = r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9_-]+)?[a-zA-Z0-9](?:[-.][a-zA-Z0-9]+)*|www\.|[a-zA-Z0-9]+(?:[-_.]?[a-zA-Z0-9])*[a-zA-Z0-9]\.[a-zA-Z0-9]+)?";
+        const AFTER: &str = r"\.?(?::[0-9]{1,5})?(?:[/?#]\S*)?";
+        Regex::new(&format!("^{SCHEME}{USER}(?:{V4}|{V6}|{FRONT}{LAST}){AFTER}$")).ok()
+    };
 }
 
-fn is_host(host: &str) -> bool {
-    match host.strip_prefix('[') {
-        Some(v6) => v6.parse::<std::net::Ipv6Addr>().is_ok(),
-        None => is_domain(host),
-    }
+/// The host of a URL with its port, as the lists of domains know it. Without a scheme there is none.
+pub(super) fn url_host(text: &str) -> &str {
+    let Some((_, rest)) = text.split_once("://") else { return "" };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
 }
 
 fn is_domain(domain: &str) -> bool {
@@ -133,8 +137,20 @@ mod tests {
     }
 
     #[test]
-    fn a_url_needs_a_scheme_that_names_a_place() {
-        for good in ["https://a.b/c?d#e", "ftp://a.b", "http://localhost:80", "mailto:a@b.co", "http://[::1]:8080/x"] {
+    fn a_url_is_what_pocketbase_takes_for_one() {
+        for good in [
+            "https://a.b/c?d#e",
+            "ftp://a.b",
+            "http://localhost:80",
+            "mailto:a@b.co",
+            "http://[::1]:8080/x",
+            "tel:123",
+            "a@b.co",
+            "example.com",
+            "http://a:99999",
+            "http://a_b.com",
+            "https://é.com",
+        ] {
             assert!(is_url(good), "{good}");
         }
         for bad in [
@@ -143,9 +159,11 @@ mod tests {
             "javascript:alert(1)",
             "data:text/html,x",
             "http://",
-            "http:a.b",
             "http://a b",
-            "http://a:99999",
+            "HTTP://A.B",
+            "http://.com",
+            "http://a.b/%zz",
+            "localhost",
         ] {
             assert!(!is_url(bad), "{bad}");
         }

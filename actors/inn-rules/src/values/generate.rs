@@ -1,5 +1,9 @@
 //! Texts made from random bytes the caller brings.
 
+use inn_protocol::model::{Collection, FieldKind};
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind};
+
 const ID_ALPHABET: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 const ID_LENGTH: usize = 15;
 
@@ -10,73 +14,93 @@ pub fn record_id(random: &[u8]) -> String {
     (0..ID_LENGTH).map(|_| pool.pick(ID_ALPHABET)).collect()
 }
 
-/// A text for a field's `autogeneratePattern`: literals and classes like `[a-z0-9]`, `\d`, `\w`, each with `{n}`,
-/// `{n,m}` (n is taken), `+` or `?` (once). `None` for any other pattern; at most 255 characters.
-pub fn autogenerate(pattern: &str, random: &[u8]) -> Option<String> {
-    let mut pool = Pool::new(random);
-    let mut out = String::new();
-    let mut rest = pattern.chars().peekable();
-    while let Some(c) = rest.next() {
-        let class: Vec<u8> = match c {
-            '[' => class(&mut rest)?,
-            '\\' => match rest.next()? {
-                'd' => (b'0'..=b'9').collect(),
-                'w' => (b'0'..=b'9').chain(b'A'..=b'Z').chain(*b"_").chain(b'a'..=b'z').collect(),
-                other if other.is_ascii_punctuation() => vec![u8::try_from(other).ok()?],
-                _ => return None,
-            },
-            '^' | '$' | '(' | ')' | '|' | '.' | '*' | '+' | '?' | '{' | '}' | ']' => return None,
-            literal => vec![u8::try_from(literal).ok().filter(u8::is_ascii)?],
-        };
-        let count = count(&mut rest)?;
-        if out.len() + count > MAX_GENERATED {
-            return None;
+/// The id of a new record of this collection: what its `id` field says, else [`record_id`].
+pub fn new_id(collection: &Collection, random: &[u8]) -> String {
+    let own = collection.field("id").and_then(|field| match &field.kind {
+        FieldKind::Text { autogenerate_pattern, .. } if autogenerate_pattern != DEFAULT_ID => {
+            Some(autogenerate_pattern)
         }
-        out.extend((0..count).map(|_| pool.pick(&class)));
+        _ => None,
+    });
+    let made = own.and_then(|pattern| autogenerate(pattern, random)).filter(|id| !id.is_empty());
+    made.unwrap_or_else(|| record_id(random))
+}
+
+const DEFAULT_ID: &str = "[a-z0-9]{15}";
+
+/// A text for a field's `autogeneratePattern`: whatever the regular expression matches, with at most [`MOST_MORE`] repeats
+/// more than it asks for. `None` for one that cannot be read, has anchors (as PocketBase has it), or makes more than
+/// 255 bytes. The more bytes are brought, the more chance is in it.
+pub fn autogenerate(pattern: &str, random: &[u8]) -> Option<String> {
+    let parsed = ParserBuilder::new().nest_limit(20).build().parse(pattern).ok()?;
+    // Bounds what `{n}` within `{n}` can ask for before anything is made.
+    if parsed.properties().minimum_len()? > MAX_GENERATED {
+        return None;
     }
-    Some(out)
+    let mut making = Making { pool: Pool::new(random), out: String::new(), steps: 0 };
+    making.add(&parsed)?;
+    Some(making.out)
 }
 
 const MAX_GENERATED: usize = 255;
+const MAX_STEPS: usize = 2_000;
+/// For `*`, `+` and `{n,}`.
+const MOST_MORE: u32 = 4;
 
-type Rest<'a> = std::iter::Peekable<std::str::Chars<'a>>;
-
-fn class(rest: &mut Rest<'_>) -> Option<Vec<u8>> {
-    let mut members = Vec::new();
-    loop {
-        let first = match rest.next()? {
-            ']' => break,
-            '^' if members.is_empty() => return None,
-            '\\' => rest.next().filter(char::is_ascii_punctuation)?,
-            other => other,
-        };
-        let first = u8::try_from(first).ok().filter(u8::is_ascii)?;
-        let mut ahead = rest.clone();
-        match (ahead.next(), ahead.next()) {
-            (Some('-'), Some(last)) if last != ']' => {
-                let last = u8::try_from(last).ok().filter(|last| last.is_ascii() && *last >= first)?;
-                members.extend(first..=last);
-                *rest = ahead;
-            }
-            _ => members.push(first),
-        }
-    }
-    (!members.is_empty()).then_some(members)
+struct Making<'r> {
+    pool: Pool<'r>,
+    out: String,
+    steps: usize,
 }
 
-fn count(rest: &mut Rest<'_>) -> Option<usize> {
-    match rest.peek() {
-        Some('+' | '?') => {
-            rest.next();
-            Some(1)
+impl Making<'_> {
+    fn add(&mut self, part: &Hir) -> Option<()> {
+        self.steps += 1;
+        if self.steps > MAX_STEPS {
+            return None;
         }
-        Some('*') => None,
-        Some('{') => {
-            rest.next();
-            let inside: String = rest.take_while(|c| *c != '}').collect();
-            inside.split(',').next()?.parse().ok()
+        match part.kind() {
+            HirKind::Empty => {}
+            HirKind::Literal(literal) => self.out.push_str(std::str::from_utf8(&literal.0).ok()?),
+            HirKind::Class(Class::Unicode(class)) => {
+                let c = self.member(class)?;
+                self.out.push(c);
+            }
+            HirKind::Class(Class::Bytes(_)) | HirKind::Look(_) => return None,
+            HirKind::Repetition(repeat) => {
+                let most = repeat.max.unwrap_or_else(|| repeat.min.saturating_add(MOST_MORE));
+                // What may be left out is left out once the text is long enough.
+                let most = if self.out.len() > MAX_GENERATED / 2 { repeat.min } else { most };
+                let more = self.pool.index(usize::try_from(most.saturating_sub(repeat.min)).ok()?.saturating_add(1));
+                for _ in 0..usize::try_from(repeat.min).ok()?.saturating_add(more) {
+                    self.add(&repeat.sub)?;
+                }
+            }
+            HirKind::Capture(capture) => self.add(&capture.sub)?,
+            HirKind::Concat(parts) => parts.iter().try_for_each(|part| self.add(part))?,
+            HirKind::Alternation(ways) => {
+                let way = self.pool.index(ways.len());
+                self.add(ways.get(way)?)?;
+            }
         }
-        _ => Some(1),
+        (self.out.len() <= MAX_GENERATED).then_some(())
+    }
+
+    /// One of the class's characters; a printable one of ASCII, if it has any.
+    fn member(&mut self, class: &ClassUnicode) -> Option<char> {
+        let mut printable = class.clone();
+        printable.intersect(&ClassUnicode::new([ClassUnicodeRange::new(' ', '~')]));
+        let class = if printable.ranges().is_empty() { class } else { &printable };
+        let count = |range: &ClassUnicodeRange| u32::from(range.end()) - u32::from(range.start()) + 1;
+        let all: u32 = class.ranges().iter().map(count).sum();
+        let mut place = u32::try_from(self.pool.index(usize::try_from(all).ok()?)).ok()?;
+        for range in class.ranges() {
+            if place < count(range) {
+                return char::from_u32(u32::from(range.start()) + place);
+            }
+            place -= count(range);
+        }
+        None
     }
 }
 
@@ -94,17 +118,23 @@ impl<'a> Pool<'a> {
     }
 
     fn pick(&mut self, alphabet: &[u8]) -> char {
+        let index = self.index(alphabet.len());
+        alphabet.get(index).map_or('0', |b| char::from(*b))
+    }
+
+    /// A number below `count`.
+    fn index(&mut self, count: usize) -> usize {
         // Kept far larger than the alphabet: the bias of one pick stays below 2^-40.
         while self.size < 1 << 48 {
             let Some(byte) = self.bytes.next() else { break };
             self.left = (self.left << 8) | u128::from(*byte);
             self.size <<= 8;
         }
-        let count = alphabet.len() as u128;
+        let count = count.max(1) as u128;
         let index = usize::try_from(self.left % count).unwrap_or(0);
         self.left /= count;
         self.size = (self.size / count).max(1);
-        alphabet.get(index).map_or('0', |b| char::from(*b))
+        index
     }
 }
 
@@ -127,13 +157,62 @@ mod tests {
 
     #[test]
     fn a_pattern_gives_a_text_that_fits_it() {
-        let random: Vec<u8> = (0..=255).collect();
-        for pattern in ["[a-z0-9]{15}", "INV-[0-9]{6}", "[a-zA-Z0-9_]{50}", "\\d{3}x+", "a\\-[A-F]", "user[0-9]{2,4}"] {
-            let text = autogenerate(pattern, &random).unwrap();
-            assert!(regex::Regex::new(&format!("^{pattern}$")).unwrap().is_match(&text), "{pattern} {text}");
+        for pattern in [
+            "[a-z0-9]{15}",
+            "INV-[0-9]{6}",
+            "[a-zA-Z0-9_]{50}",
+            "\\d{3}x+",
+            "a\\-[A-F]",
+            "user[0-9]{2,4}",
+            "(ab|cd)[0-9]+",
+            "a?b*c+",
+            "(a(b|c){2}){2}",
+            "[^a]{3}",
+            ".",
+            "\\w{4}\\S",
+            "[[:alpha:]]{3}",
+            "x{2}|y",
+            "é",
+            "",
+        ] {
+            let fits = regex::Regex::new(&format!("^(?:{pattern})$")).unwrap();
+            for seed in 0..50_u8 {
+                let random: Vec<u8> = (0..=255_u8).map(|byte| byte.wrapping_mul(31).wrapping_add(seed)).collect();
+                let text = autogenerate(pattern, &random).unwrap();
+                assert!(fits.is_match(&text), "{pattern} {text:?}");
+            }
         }
-        for pattern in ["a|b", "(a)", "[^a]", ".", "[z-a]", "a{1000}", "[", "\\p", "a*", "é"] {
+        let random: Vec<u8> = (0..=255).collect();
+        for pattern in
+            ["^abc$", "a{1000}", "((a{9}){9}){9}", "[", "\\p", "(?=a)", "(a{0,1000}){200}b{100}", "\\bx", "[z-a]"]
+        {
+            let made = autogenerate(pattern, &random);
+            assert!(made.is_none_or(|text| text.len() <= MAX_GENERATED), "{pattern}");
+        }
+        for pattern in ["^abc$", "a{1000}", "[", "\\bx"] {
             assert_eq!(autogenerate(pattern, &random), None, "{pattern}");
         }
+    }
+
+    #[test]
+    fn repeats_and_ways_are_left_to_chance() {
+        let seen: std::collections::HashSet<String> =
+            (0..100_u8).filter_map(|seed| autogenerate("(a|b){1,3}", &inn_protocol::Digest::of(&[seed]).0)).collect();
+        assert!(seen.len() > 6, "{seen:?}");
+    }
+
+    #[test]
+    fn a_new_id_is_what_the_collection_says() {
+        let collection = |pattern: &str| -> Collection {
+            serde_json::from_value(serde_json::json!({"id": "c", "name": "c", "type": "base", "fields": [
+                {"id": "f", "name": "id", "type": "text", "autogeneratePattern": pattern, "primaryKey": true},
+            ]}))
+            .unwrap()
+        };
+        let random: Vec<u8> = (0..64).collect();
+        assert_eq!(new_id(&collection("[a-z0-9]{15}"), &random), record_id(&random));
+        assert_eq!(new_id(&collection(""), &random).len(), 15);
+        let short = new_id(&collection("[0-9]{5}"), &random);
+        assert!(short.len() == 5 && short.bytes().all(|b| b.is_ascii_digit()), "{short}");
     }
 }

@@ -12,23 +12,26 @@ pub(crate) mod dates;
 mod formats;
 mod generate;
 mod modifiers;
-mod problem;
+pub(crate) mod problem;
 mod render;
+mod sign_in;
 mod stored;
 
 use inn_protocol::Refusal;
 use inn_protocol::model::{Collection, Model};
 use serde_json::{Map, Value};
 
+use crate::files::Upload;
 use crate::guard::Mode;
 
-pub use auth::check_auth_form;
-pub(crate) use coerce::zero;
+pub use auth::{check_auth_form, wrong_old_password};
+pub(crate) use coerce::{list, stored_list, zero};
 pub use formats::pattern_problem;
-pub use generate::{autogenerate, record_id};
-pub(crate) use modifiers::modifier;
+pub use generate::{autogenerate, new_id, record_id};
+pub(crate) use modifiers::{Modifier, modifier};
 pub use problem::{FieldProblem, Param, PbProblem, Problems, Rule, pb_code, pb_data};
 pub use render::render_record;
+pub use sign_in::{SignInForm, Wrong};
 pub use stored::{blank, lost, missing_reference, not_stored, not_unique, read_back_fields};
 
 /// A body, ready to be stored.
@@ -102,7 +105,22 @@ pub fn normalise(
     mode: Mode,
     current: Option<&Map<String, Value>>,
 ) -> Result<Normalised, Refusal> {
-    body::normalise(collection, model, body, mode, current).map_err(Problems::into_refusal)
+    normalise_form(collection, model, body, &[], mode, current)
+}
+
+/// [`normalise`] for a form that brought files along: `uploads` have been received and wait to be named by a value.
+///
+/// # Errors
+/// As [`normalise`], and PocketBase's codes for files (reference notes, section C).
+pub fn normalise_form(
+    collection: &Collection,
+    model: &Model,
+    body: &Map<String, Value>,
+    uploads: &[Upload],
+    mode: Mode,
+    current: Option<&Map<String, Value>>,
+) -> Result<Normalised, Refusal> {
+    body::normalise(collection, model, body, uploads, mode, current).map_err(Problems::into_refusal)
 }
 
 /// A double as JSON writes it: whole numbers without a fraction, as far as doubles are exact.

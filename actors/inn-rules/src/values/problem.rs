@@ -6,7 +6,7 @@
 use inn_protocol::{Code, Refusal, Violation};
 use serde_json::{Map, Value, json};
 
-use super::number_value;
+use super::{coerce, number_value};
 
 /// One rule a value can break. `{}` in the texts stands for its one argument.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,8 +23,14 @@ pub struct Rule {
 pub enum Param {
     Number(&'static str),
     Text(&'static str),
+    /// A stored date, told as Go tells it.
+    Date(&'static str),
     /// The value that was sent.
     Got(&'static str),
+    /// The names that were sent, as a list.
+    Names(&'static str),
+    /// `<file> - the maximum allowed file size is <bytes>`: `file` and `maxSize`.
+    FileSize,
 }
 
 macro_rules! rules {
@@ -58,9 +64,9 @@ rules! {
     MAX_NUMBER = "validation_max_number_constraint", InvalidValue,
         "a number of at most {}", "Must be less or equal than {}.", Some(Param::Number("max"));
     MIN_DATE = "validation_min_greater_equal_than_required", InvalidValue,
-        "a date no earlier than {}", "Must be no less than {}.", Some(Param::Text("threshold"));
+        "a date no earlier than {}", "Must be no less than {}.", Some(Param::Date("threshold"));
     MAX_DATE = "validation_max_less_equal_than_required", InvalidValue,
-        "a date no later than {}", "Must be no greater than {}.", Some(Param::Text("threshold"));
+        "a date no later than {}", "Must be no greater than {}.", Some(Param::Date("threshold"));
     NOT_AN_OPTION = "validation_invalid_value", InvalidEnum,
         "one of: {}", "Invalid value {}.", Some(Param::Got("value"));
     TOO_MANY = "validation_too_many_values", InvalidValue,
@@ -89,15 +95,44 @@ rules! {
         "a latitude between -90 and 90", "Latitude must be between -90 and 90 degrees.", None;
     LONGITUDE = "validation_invalid_longitude", InvalidValue,
         "a longitude between -180 and 180", "Longitude must be between -180 and 180 degrees.", None;
-    NO_FILES = "validation_invalid_file", NotImplemented,
-        "no file (this host does not take uploads yet)", "File uploads are not supported yet.", None;
+    UNKNOWN_FILES = "validation_invalid_file", InvalidValue,
+        "uploads, or names of files this record has", "Invalid new files: [{}].", Some(Param::Names("invalidFiles"));
+    TOO_MANY_FILES = "validation_too_many_files", InvalidValue,
+        "no more than {} files", "The maximum allowed files is {}.", Some(Param::Number("maxSelect"));
+    FILE_SIZE = "validation_file_size_limit", InvalidValue,
+        "a smaller file: {} bytes", "Failed to upload {} bytes.", Some(Param::FileSize);
+    FILE_TYPE = "validation_invalid_mime_type", InvalidValue, "another kind of file: {}", "{}.", None;
+    FILE_HERE = "validation_invalid_value", InvalidValue,
+        "text: files go into file fields", "This field takes no files.", None;
     KEY_CHANGE = "validation_pk_change", InvalidValue,
         "the record's own id", "The record primary key cannot be changed.", None;
     MISMATCH = "validation_values_mismatch", InvalidValue, "the same value again", "Values don't match.", None;
-    NOT_YOURS = "validation_values_mismatch", Forbidden,
+    NOT_YOURS = "validation_values_mismatch", InvalidValue,
         "the stored value (only an owner of the app changes it)", "Values don't match.", None;
     OLD_PASSWORD = "validation_invalid_old_password", InvalidValue,
         "the password that is valid now", "Missing or invalid old password.", None;
+    TOKEN = "validation_invalid_token", InvalidValue,
+        "a token of this kind that still holds", "Invalid or expired token.", None;
+    TOKEN_CLAIMS = "validation_invalid_token_claims", InvalidValue,
+        "a token that says for which address it was made", "Missing email token claim.", None;
+    TOKEN_PAYLOAD = "validation_invalid_token_payload", InvalidValue,
+        "a token that says which address is the new one", "Invalid token payload - newEmail must be set.", None;
+    TAKEN_EMAIL = "validation_invalid_new_email", InvalidValue,
+        "an address no other account has", "Invalid new email address.", None;
+    MIN_PASSWORD = "validation_min_text_constraint", InvalidValue,
+        "a password of at least {} character(s)", "Must be at least {} character(s).", None;
+    MAX_PASSWORD = "validation_max_text_constraint", InvalidValue,
+        "a password of no more than {} character(s)", "Must be less than {} character(s).", None;
+    NO_IDENTITY = "validation_in_invalid", InvalidValue,
+        "a field that names one record", "Must be a valid value.", None;
+    SAME_EMAIL = "validation_not_in_invalid", InvalidValue,
+        "another address than the one that is valid now", "Must not be in list.", None;
+    WRONG_PASSWORD = "validation_invalid_password", InvalidValue,
+        "the record's password", "Missing or invalid auth record password.", None;
+    NEGATIVE = "validation_min_greater_equal_than_required", InvalidValue,
+        "a duration of at least {} seconds", "Must be no less than {}.", Some(Param::Number("threshold"));
+    UNREADABLE = "validation_invalid_value", InvalidValue,
+        "a shorter text without NUL characters", "Invalid value.", None;
     NOT_UNIQUE = "validation_not_unique", NotUnique, "a value no other record has", "Value must be unique.", None;
     NOT_STORED = "validation_not_stored", NotStored,
         "a value the database keeps", "The value was not stored; nothing was changed.", None;
@@ -167,28 +202,44 @@ pub fn pb_code(violation: &Violation) -> PbProblem {
     let mut fitting = ALL.iter().filter(|rule| rule.code == violation.code);
     let found = fitting.find_map(|rule| read(rule.expected, expected).map(|argument| (rule, argument)));
     let Some((rule, argument)) = found else {
-        return PbProblem { code: code_of(violation.code), message: sentence(expected), params: None };
+        // The guard's number is PocketBase's, where that refuses at all.
+        let message =
+            if violation.code == Code::InvalidNumber { NOT_A_NUMBER.message.to_owned() } else { sentence(expected) };
+        return PbProblem { code: code_of(violation.code), message, params: None };
     };
     let value = match rule.param {
-        Some(Param::Got(_)) => violation.got.clone().unwrap_or(Value::Null),
+        Some(Param::Got(_)) => json!(violation.got.as_ref().map(coerce::text).unwrap_or_default()),
+        Some(Param::Names(_)) => names(violation.got.as_ref()),
         Some(Param::Number(_)) => argument.parse().map_or(json!(argument), number_value),
-        Some(Param::Text(_)) | None => json!(argument),
+        Some(Param::Date(_)) => json!(go_date(argument, "T", "Z")),
+        Some(Param::Text(_) | Param::FileSize) | None => json!(argument),
     };
     let text = match (rule.param, &value) {
         (Some(Param::Got(_)), Value::String(text)) => text.clone(),
-        (Some(Param::Got(_)), other) => other.to_string(),
+        (Some(Param::Names(_)), Value::Array(names)) => {
+            names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
+        }
+        (Some(Param::Date(_)), _) => go_date(argument, " ", " +0000 UTC"),
         _ => argument.to_owned(),
     };
     let params = rule.param.map(|param| match param {
-        Param::Number(name) | Param::Text(name) | Param::Got(name) => json!({ name: value }),
+        Param::Number(name) | Param::Text(name) | Param::Date(name) | Param::Got(name) | Param::Names(name) => {
+            json!({ name: value })
+        }
+        Param::FileSize => {
+            let (file, most) = argument.rsplit_once(FILE_SIZE_WORDS).unwrap_or((argument, ""));
+            json!({"file": file, "maxSize": most.parse().map_or(json!(most), number_value)})
+        }
     });
-    PbProblem { code: rule.pb, message: fill(rule.message, Some(&text)), params }
+    PbProblem { code: rule.pb, message: full_stop(&fill(rule.message.trim_end_matches('.'), Some(&text))), params }
 }
 
-/// PocketBase's whole `data` member; the first violation of a field speaks for it.
+/// PocketBase's whole `data` member; the first violation of a field speaks for it. It says nothing about parameters.
 pub fn pb_data(violations: &[Violation]) -> Map<String, Value> {
     let mut data = Map::new();
-    for violation in violations {
+    let about_fields =
+        violations.iter().filter(|found| !matches!(found.code, Code::InvalidParameter | Code::InvalidFilter));
+    for violation in about_fields {
         let PbProblem { code, message, params } = pb_code(violation);
         let mut entry = json!({ "code": code, "message": message });
         if let (Some(members), Some(params)) = (entry.as_object_mut(), params) {
@@ -197,6 +248,36 @@ pub fn pb_data(violations: &[Violation]) -> Map<String, Value> {
         data.entry(violation.field.clone()).or_insert(entry);
     }
     data
+}
+
+/// Stand between a file's name and the limit it broke.
+pub(crate) const FILE_SIZE_WORDS: &str = " - the maximum allowed file size is ";
+
+fn names(got: Option<&Value>) -> Value {
+    match got {
+        Some(Value::Array(names)) => Value::Array(names.clone()),
+        Some(other) => json!([other]),
+        None => json!([]),
+    }
+}
+
+/// A stored date `YYYY-MM-DD HH:MM:SS.mmmZ` in another layout, without zeros at the end of its fraction.
+fn go_date(stored: &str, middle: &str, end: &str) -> String {
+    let Some((day, time)) = stored.trim_end_matches('Z').split_once(' ') else { return stored.to_owned() };
+    let time = match time.split_once('.') {
+        Some((whole, fraction)) => {
+            let fraction = fraction.trim_end_matches('0');
+            if fraction.is_empty() { whole.to_owned() } else { format!("{whole}.{fraction}") }
+        }
+        None => time.to_owned(),
+    };
+    format!("{day}{middle}{time}{end}")
+}
+
+/// PocketBase ends every message with a full stop, unless it ends like a sentence already.
+fn full_stop(text: &str) -> String {
+    let text = text.trim();
+    if text.ends_with(['.', '?', '!']) { text.to_owned() } else { format!("{text}.") }
 }
 
 fn fill(template: &str, argument: Option<&str>) -> String {
@@ -240,12 +321,14 @@ mod tests {
     #[test]
     fn every_rule_is_read_back_from_its_violation() {
         for rule in ALL {
-            let argument = matches!(rule.param, Some(Param::Number(_) | Param::Text(_))).then(|| "12".to_owned());
+            let argument =
+                matches!(rule.param, Some(Param::Number(_) | Param::Text(_) | Param::Date(_))).then(|| "12".to_owned());
             let argument = argument.or_else(|| rule.expected.contains("{}").then(|| "a, b".to_owned()));
             let problem = FieldProblem { field: "f".to_owned(), rule, argument, got: Some(json!("zzz")) };
             let read = pb_code(&problem.violation());
             assert_eq!(read.code, rule.pb, "{rule:?}");
-            assert_eq!(read.message.split(' ').next(), rule.message.split(' ').next(), "{rule:?}");
+            let start = rule.message.split("{}").next().unwrap();
+            assert!(read.message.starts_with(start), "{rule:?}");
             assert_eq!(read.params.is_some(), rule.param.is_some(), "{rule:?}");
         }
     }
@@ -266,6 +349,35 @@ mod tests {
             Value::Object(pb_data(&[problem.violation()])),
             json!({"s": {"code": "validation_invalid_value", "message": "Invalid value zzz.", "params": {"value": "zzz"}}})
         );
+    }
+
+    #[test]
+    fn a_date_in_a_message_reads_as_go_writes_it() {
+        for (stored, message, threshold) in [
+            ("2024-01-10 08:30:00.000Z", "Must be no less than 2024-01-10 08:30:00 +0000 UTC.", "2024-01-10T08:30:00Z"),
+            (
+                "2024-01-10 08:30:00.120Z",
+                "Must be no less than 2024-01-10 08:30:00.12 +0000 UTC.",
+                "2024-01-10T08:30:00.12Z",
+            ),
+        ] {
+            let read = pb_code(&FieldProblem::with("d", &MIN_DATE, &stored).violation());
+            assert_eq!((read.message.as_str(), read.params), (message, Some(json!({ "threshold": threshold }))));
+        }
+    }
+
+    #[test]
+    fn a_message_ends_with_one_full_stop_whatever_was_sent() {
+        for (sent, message) in [
+            ("zzz", "Invalid value zzz."),
+            ("5.", "Invalid value 5."),
+            ("5 ", "Invalid value 5."),
+            (" ", "Invalid value."),
+            ("a?", "Invalid value a?"),
+        ] {
+            let read = pb_code(&FieldProblem::with("s", &NOT_AN_OPTION, &"a, b").got(&json!(sent)).violation());
+            assert_eq!(read.message, message);
+        }
     }
 
     #[test]

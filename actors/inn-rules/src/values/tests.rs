@@ -215,7 +215,7 @@ fn problems_carry_pocketbases_code_message_and_params() {
         (
             "",
             json!({"due": "2031-01-01"}),
-            json!({"due": {"code": "validation_max_less_equal_than_required", "message": "Must be no greater than 2030-01-01 00:00:00.000Z.", "params": {"threshold": "2030-01-01 00:00:00.000Z"}}}),
+            json!({"due": {"code": "validation_max_less_equal_than_required", "message": "Must be no greater than 2030-01-01 00:00:00 +0000 UTC.", "params": {"threshold": "2030-01-01T00:00:00Z"}}}),
         ),
         (
             "",
@@ -225,7 +225,7 @@ fn problems_carry_pocketbases_code_message_and_params() {
         (
             "",
             json!({"pic": "a.png"}),
-            json!({"pic": {"code": "validation_invalid_file", "message": "File uploads are not supported yet."}}),
+            json!({"pic": {"code": "validation_invalid_file", "message": "Invalid new files: [a.png].", "params": {"invalidFiles": ["a.png"]}}}),
         ),
         (
             "",

@@ -1,5 +1,6 @@
 //! What the person chose, read strictly: a yes is never guessed.
 
+use inn_grants::app_token;
 use inn_http::api::Approve;
 use inn_protocol::{Code, Refusal};
 
@@ -59,12 +60,19 @@ impl Choice {
                 "Requests of others are ticked, but no kind of request the agent may answer. Tick one, or untick this.";
             return Err(Refusal::new(Code::InvalidParameter, message));
         }
+        // A token of the app's own sign-in proves whose record it is; an id alone is an owner's word.
+        let given = self.app_record.clone();
+        let (app_token, app_record) = match given {
+            Some(token) if app_token::is_one(&token) => (Some(token), None),
+            record => (None, record),
+        };
         Ok(Approve {
             code: None,
             scopes: Some(self.scopes.clone()),
             others_requests: self.others,
             plain_token: self.plain,
-            app_record: self.app_record.clone(),
+            app_record,
+            app_token,
             password: self.password.clone(),
         })
     }

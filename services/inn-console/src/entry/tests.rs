@@ -49,3 +49,13 @@ fn the_front_page_leaves_out_only_what_looking_at_it_caused() {
         );
     }
 }
+
+#[test]
+fn a_user_of_the_app_is_named_as_the_app_names_them() {
+    let mut entry = samples::entry("ada", "app_user", "records.create", "done");
+    entry.facts["user"] = Value::Null;
+    entry.facts["appUser"] = "users/abc123".into();
+    let line = EntryLine::of(&entry, &samples::names("ada"));
+    assert_eq!(line.who, "users/abc123");
+    assert!(line.facts.iter().any(|(name, value)| *name == "appUser" && value == "users/abc123"));
+}

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use actix_web::HttpResponse;
 use actix_web::web::Path;
-use chrono::Duration;
-use inn_ports::{Consent, NewGrantRequest, Topic};
+use chrono::{DateTime, Duration, Utc};
+use inn_grants::app_token;
+use inn_ports::{Consent, NewGrantRequest, Store, StoreResult, Topic};
 use inn_protocol::call::Action;
 use inn_protocol::caller::Caller;
 use inn_protocol::grant::{Grant, GrantRequest, GrantRequestStatus};
 use inn_protocol::scope::Scope;
-use inn_protocol::{Code, GrantId, GrantRequestId, Refusal, UserId, Violation};
+use inn_protocol::{AppId, Code, GrantId, GrantRequestId, Refusal, UserId, Violation};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -148,7 +149,10 @@ pub struct Approve {
     pub scopes: Option<Vec<String>>,
     pub others_requests: bool,
     pub plain_token: bool,
+    /// The record of the app's own users the agent acts as, named by an owner.
     pub app_record: Option<String>,
+    /// The same, proved by whoever it is: a token of the app's own sign-in.
+    pub app_token: Option<String>,
     pub password: Option<String>,
 }
 
@@ -185,13 +189,18 @@ pub async fn decide(incoming: &Incoming, id: GrantRequestId, body: Approve) -> R
                         "The code is not this request's. Compare it with what the agent shows before you consent.";
                     return Err(Refusal::new(Code::InvalidParameter, message).into());
                 }
+                let proved = match &body.app_token {
+                    Some(token) => Some(proved_record(&*store, request.app, token, admitted.now).await?),
+                    None => None,
+                };
                 let consent = Consent {
                     grant: GrantId::new(),
                     user: person.user,
                     scopes: chosen.clone().unwrap_or_else(|| request.scopes.clone()),
                     others_requests: body.others_requests,
                     plain_token: body.plain_token,
-                    app_record: body.app_record.clone(),
+                    record_proved: proved.is_some(),
+                    app_record: proved.or_else(|| body.app_record.clone()),
                 };
                 let grant = store.approve(&admitted.record, id, &consent).await?;
                 bus.publish(Topic::Policy(grant.tenant)).await;
@@ -201,6 +210,26 @@ pub async fn decide(incoming: &Incoming, id: GrantRequestId, body: Approve) -> R
         })
         .await?;
     Ok(grant)
+}
+
+/// The record a token of the app's own sign-in is of, when it holds.
+async fn proved_record(store: &dyn Store, app: AppId, token: &str, now: DateTime<Utc>) -> StoreResult<String> {
+    let refused = || {
+        let message =
+            "The appToken does not hold: sign in to the app itself once more and send the token it gives you.";
+        Refusal::violations(message, vec![Violation::new(Code::InvalidParameter, "appToken", "a token of this app")])
+    };
+    let app = store.app_by_id(app).await?.ok_or_else(refused)?;
+    let claims = app_token::peek(token).ok_or_else(refused)?;
+    let secret = store.app_secret(&app).await?.ok_or_else(refused)?;
+    // By its collection too: another one may have a record of the same id.
+    let collections = &app.definition.model.collections;
+    let collection = collections.iter().find(|collection| collection.id == claims.collection_id).ok_or_else(refused)?;
+    let name = format!("{}/{}", collection.name, claims.id);
+    let record = store.app_record(&app, &name).await?.ok_or_else(refused)?;
+    let text = |name: &str| record.get(name).and_then(Value::as_str).unwrap_or_default();
+    let held = app_token::verify(token, app_token::Kind::Auth, &secret, text("tokenKey"), now.timestamp());
+    held.map(|_| name).ok_or_else(|| refused().into())
 }
 
 /// A password that came along makes the session fresh first; without one the session must be fresh already.

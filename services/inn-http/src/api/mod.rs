@@ -13,7 +13,7 @@ mod openapi;
 mod platform;
 mod receipts;
 mod requests;
-mod session;
+pub(crate) mod session;
 mod tenants;
 mod token;
 mod views;

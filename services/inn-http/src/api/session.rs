@@ -82,12 +82,12 @@ fn choose_tenant(secret: &UserSecret, slug: Option<&str>) -> Result<Tenant, Refu
     })
 }
 
-async fn verify(state: &HttpState, given: String, phc: String) -> Result<bool, Refusal> {
+pub(crate) async fn verify(state: &HttpState, given: String, phc: String) -> Result<bool, Refusal> {
     blocking(state, move || password::verify(&given, &phc)).await
 }
 
 /// A few CPU-heavy tasks at a time, away from the worker threads.
-pub(super) async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     state: &HttpState,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refusal> {

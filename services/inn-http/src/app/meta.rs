@@ -41,6 +41,7 @@ pub(super) async fn whoami(incoming: Incoming) -> Result<HttpResponse, ApiError>
             Caller::Person(person) => json!({
                 "credentialId": person.session, "agentName": null, "principal": person.user, "role": person.role,
             }),
+            Caller::AppUser(user) => json!({"credentialId": null, "agentName": null, "principal": user.name()}),
             other => json!({"credentialId": null, "agentName": null, "principal": null, "caller": other.kind()}),
         })
     });

@@ -1,6 +1,9 @@
 //! The faces of an app: A2App over PocketBase's record paths, and on its own origin the UI.
 
+mod auth;
+mod batch;
 mod enter;
+mod files;
 mod meta;
 mod operations;
 mod records;
@@ -22,6 +25,7 @@ use crate::incoming::Incoming;
 /// `http://<slug>.<apps domain>/…`: the API and the UI.
 pub fn on_own_origin(config: &mut ServiceConfig) {
     config.route("/_inn/enter", web::get().to(enter::enter));
+    config.route("/_/", web::get().to(auth::page)).route("/_/page.js", web::get().to(auth::script));
     api(config);
     config.default_service(web::to(ui::serve));
 }
@@ -47,6 +51,29 @@ fn api(config: &mut ServiceConfig) {
         .service(at("/api/_a2app/tasks").route(web::get().to(tasks::list)).route(web::post().to(tasks::ask)))
         .service(at("/api/_a2app/tasks/{id}").route(web::get().to(tasks::view)))
         .service(at("/api/_a2app/tasks/{id}/cancel").route(web::post().to(tasks::cancel)))
+        .service(at("/api/batch").route(web::post().to(batch::batch)))
+        .service(at("/api/files/token").route(web::post().to(files::take_token)))
+        .service(
+            at("/api/files/{entity}/{id}/{name}").route(web::get().to(files::serve)).route(web::head().to(files::head)),
+        )
+        .service(at("/api/collections/{entity}/auth-methods").route(web::get().to(auth::methods)))
+        .service(at("/api/collections/{entity}/auth-with-password").route(web::post().to(auth::with_password)))
+        .service(at("/api/collections/{entity}/auth-with-oauth2").route(web::post().to(auth::oauth2)))
+        .service(at("/api/collections/{entity}/auth-with-otp").route(web::post().to(auth::with_otp)))
+        .service(at("/api/collections/{entity}/auth-refresh").route(web::post().to(auth::refresh)))
+        .service(at("/api/collections/{entity}/sign-out").route(web::post().to(auth::sign_out)))
+        .service(at("/api/collections/{entity}/impersonate/{id}").route(web::post().to(auth::impersonate)))
+        .service(at("/api/collections/{entity}/request-otp").route(web::post().to(auth::request_otp)))
+        .service(
+            at("/api/collections/{entity}/request-password-reset").route(web::post().to(auth::request_password_reset)),
+        )
+        .service(
+            at("/api/collections/{entity}/confirm-password-reset").route(web::post().to(auth::confirm_password_reset)),
+        )
+        .service(at("/api/collections/{entity}/request-verification").route(web::post().to(auth::request_verification)))
+        .service(at("/api/collections/{entity}/confirm-verification").route(web::post().to(auth::confirm_verification)))
+        .service(at("/api/collections/{entity}/request-email-change").route(web::post().to(auth::request_email_change)))
+        .service(at("/api/collections/{entity}/confirm-email-change").route(web::post().to(auth::confirm_email_change)))
         .service(
             at("/api/collections/{entity}/records")
                 .route(web::get().to(records::list))

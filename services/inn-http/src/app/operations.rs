@@ -142,7 +142,7 @@ fn prepare(admitted: &Admitted, name: &str, params: &Map<String, Value>) -> Resu
         Some(filter) => Some(fixed(admitted, &entity, Some(filter))?),
         None => None,
     };
-    Ok(RecordWrite { verb, entity, id, body: Value::Object(body), fixed })
+    Ok(RecordWrite { verb, entity, id, body: Value::Object(body), form: None, fixed })
 }
 
 /// The fixed filter is the author's, not the caller's, so it may use hidden fields.

@@ -145,6 +145,8 @@ pub(crate) fn may_see(caller: &Caller, request: &QueueRequest) -> bool {
         Caller::Person(person) => person.role >= Role::Editor || request.requester == Some(person.user),
         Caller::Visitor => true,
         Caller::Agent(agent) => request.requester == Some(agent.user),
+        // The app's own users are no people of the platform: they are known by their name in the app.
+        Caller::AppUser(user) => request.requester.is_none() && request.requester_label == user.name(),
         _ => false,
     }
 }
@@ -162,6 +164,7 @@ fn label(caller: &Caller) -> String {
     match caller {
         Caller::Person(person) => person.email.to_string(),
         Caller::Visitor => "somebody at this machine".to_owned(),
+        Caller::AppUser(user) => user.name(),
         other => other.kind().to_owned(),
     }
 }

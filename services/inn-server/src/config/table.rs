@@ -71,6 +71,32 @@ settings! {
         data.blobs_dir, |text| value::path(text).map(Some),
         "Directory for bundles and files of pages, when they are not kept below the data directory. All nodes of a platform must share it.";
 
+    "blobs.s3-bucket" "INN_S3_BUCKET" "s3-bucket" "NAME" =>
+        blobs.s3_bucket, |text| value::plain(text).map(Some),
+        "Bucket of an S3-compatible store for bundles, files of pages and files of records, instead of a directory. Needs both keys.";
+    "blobs.s3-prefix" "INN_S3_PREFIX" "s3-prefix" "NAME" =>
+        blobs.s3_prefix, |text| value::plain(text).map(Some), "Everything lies below this in the bucket.";
+    "blobs.s3-endpoint" "INN_S3_ENDPOINT" "s3-endpoint" "URL" =>
+        blobs.s3_endpoint, |text| value::origin(text).map(Some),
+        "Where the store answers, when it is not Amazon's own for the region.";
+    "blobs.s3-region" "INN_S3_REGION" "s3-region" "NAME" =>
+        blobs.s3_region, value::plain, "Region of the bucket; stores without regions take any.";
+    "blobs.s3-access-key" "INN_S3_ACCESS_KEY" "s3-access-key" "KEY" secret =>
+        blobs.s3_access_key, |text| value::plain(text).map(Some), "Id of the key that may read, write, list and delete in the bucket.";
+    "blobs.s3-secret-key" "INN_S3_SECRET_KEY" "s3-secret-key" "KEY" secret =>
+        blobs.s3_secret_key, |text| value::plain(text).map(Some), "The key's secret.";
+
+    "files.max-upload-bytes" "INN_MAX_UPLOAD_BYTES" "max-upload-bytes" "BYTES" =>
+        files.max_upload, |text| value::whole(text, 1024, 4 << 30),
+        "Largest form with files. The collection's own limit, 32 MiB and what its fields may hold, counts when it is lower.";
+    "files.app-bytes" "INN_APP_FILE_BYTES" "app-file-bytes" "BYTES" =>
+        files.app_bytes, |text| value::whole(text, 0, 1 << 60),
+        "What the files of one app may take together; 0 is no limit. Forms received at one time may go a little beyond.";
+    "files.uploads" "INN_UPLOADS" "uploads" "COUNT" =>
+        files.uploads, |text| value::whole(text, 1, 1000), "Forms received at one time on this node; each holds 4 MiB in memory at most.";
+    "files.thumb-workers" "INN_THUMB_WORKERS" "thumb-workers" "COUNT" =>
+        files.thumb_workers, |text| value::whole(text, 1, 64), "Pictures opened at one time to make thumbs; one of 50 megapixels takes 400 MiB for a moment.";
+
     "http.listen" "INN_LISTEN" "listen" "ADDR:PORT" =>
         http.listen, value::address, "Address and port to listen on; port 0 takes any free one.";
     "http.public-url" "INN_PUBLIC_URL" "public-url" "URL" =>
@@ -89,6 +115,8 @@ settings! {
         http.keep_alive, |text| value::seconds(text, 1, 3600), "An idle connection is closed after this long.";
     "http.max-body-bytes" "INN_MAX_BODY_BYTES" "max-body-bytes" "BYTES" =>
         http.max_body, |text| value::whole(text, 1024, 1 << 30), "Largest body of a request, except a bundle.";
+    "http.batch-requests" "INN_BATCH_REQUESTS" "batch-requests" "COUNT" =>
+        http.batch_requests, |text| value::whole(text, 0, 1000), "Writes one `/api/batch` may hold; 0 switches batches off.";
     "http.max-bundle-bytes" "INN_MAX_BUNDLE_BYTES" "max-bundle-bytes" "BYTES" =>
         http.max_bundle, |text| value::whole(text, 1024, 64 << 20), "Largest bundle.";
     "http.shutdown-seconds" "INN_SHUTDOWN_SECONDS" "shutdown-seconds" "SECONDS" =>
@@ -108,6 +136,22 @@ settings! {
         "File with the first owner's password, alone on one line. `inn up` makes one up without it.";
     "people.owner-tenant" "INN_OWNER_TENANT" "tenant" "SLUG" =>
         people.owner_tenant, value::slug, "Slug of the first tenant.";
+
+    "mail.smtp-host" "INN_SMTP_HOST" "smtp-host" "NAME" =>
+        mail.smtp_host, |text| value::plain(text).map(Some),
+        "Mail server for mails of apps to their own users. Without it they are shown in the log and the console on loopback, and refused elsewhere. Needs `mail.from`.";
+    "mail.smtp-port" "INN_SMTP_PORT" "smtp-port" "PORT" =>
+        mail.smtp_port, |text| value::whole(text, 1, 65535), "Its port.";
+    "mail.smtp-tls" "INN_SMTP_TLS" "smtp-tls" "TLS" =>
+        mail.smtp_tls, value::tls,
+        "starttls, implicit (usually on port 465) or none (a relay on this machine). The server's certificate is checked.";
+    "mail.smtp-user" "INN_SMTP_USER" "smtp-user" "NAME" =>
+        mail.smtp_user, |text| value::plain(text).map(Some), "Name to sign in to the mail server with; needs the password file.";
+    "mail.smtp-password-file" "INN_SMTP_PASSWORD_FILE" "smtp-password-file" "FILE" =>
+        mail.smtp_password_file, |text| value::path(text).map(Some),
+        "File with the password for the mail server, alone on one line; read at start.";
+    "mail.from" "INN_MAIL_FROM" "mail-from" "EMAIL" =>
+        mail.from, |text| value::email(text).map(Some), "Address that mails come from; the app's name stands before it.";
 
     "rates.auth" "INN_RATE_AUTH" "rate-auth" "COUNT" =>
         rates.auth, |text| value::whole(text, 0, 1_000_000), "Attempts with a password or code a minute and client address; 0 is no limit.";

@@ -23,6 +23,10 @@ fn other(setting: &Setting) -> String {
         "EMAIL" => "ada@example.org".to_owned(),
         "FILE" => "/run/secrets/password".to_owned(),
         "SLUG" => "acme".to_owned(),
+        "PORT" => "2525".to_owned(),
+        "TLS" => "none".to_owned(),
+        "NAME" => "eu-1".to_owned(),
+        "KEY" => "hunter2hunter2".to_owned(),
         "BYTES" => "65536".to_owned(),
         other => panic!("no test value for {other}"),
     }
@@ -33,6 +37,8 @@ fn raw(setting: &Setting, settings: &Settings) -> String {
     match setting.key {
         "database.url" => settings.database.url.clone().unwrap_or_default(),
         "redis.url" => settings.redis.url.clone().unwrap_or_default(),
+        "blobs.s3-access-key" => settings.blobs.s3_access_key.clone().unwrap_or_default(),
+        "blobs.s3-secret-key" => settings.blobs.s3_secret_key.clone().unwrap_or_default(),
         _ => setting.show(settings),
     }
 }
@@ -142,9 +148,13 @@ fn a_wrong_value_is_refused_with_its_source_and_what_was_expected() {
         ("http.workers", "many", "whole number"),
         ("http.workers", "-1", "whole number"),
         ("http.max-body-bytes", "10", "from 1024"),
+        ("http.batch-requests", "1001", "to 1000"),
         ("http.max-bundle-bytes", "999999999999", "to 67108864"),
         ("http.keep-alive-seconds", "0", "from 1"),
         ("people.token-minutes", "61", "to 60"),
+        ("mail.smtp-port", "0", "from 1"),
+        ("mail.smtp-tls", "ssl", "starttls"),
+        ("mail.from", "nobody", "email"),
         ("people.owner", "ada", "email"),
         ("people.owner", "ada@example.org, bob@example.org", "email"),
         ("people.owner-tenant", "Acme", "lower-case"),
@@ -152,6 +162,11 @@ fn a_wrong_value_is_refused_with_its_source_and_what_was_expected() {
         ("database.url", "mysql://x", "postgres://"),
         ("database.synchronous-commit", "yes", "true or false"),
         ("redis.url", "http://x", "redis://"),
+        ("blobs.s3-bucket", "a b", "without blanks"),
+        ("blobs.s3-endpoint", "https://s3.example/bucket", "nothing after"),
+        ("files.max-upload-bytes", "10", "from 1024"),
+        ("files.uploads", "0", "from 1"),
+        ("files.thumb-workers", "65", "to 64"),
         ("log.format", "xml", "human or json"),
         ("log.filter", "inn=loud", "levels"),
         ("telemetry.otlp-endpoint", "collector:4318", "http"),
@@ -170,7 +185,8 @@ fn secrets_are_never_shown() {
         setting.set(&mut settings, &other(setting)).unwrap();
         let flags = flags(&[format!("--{}", setting.flag), other(setting)]);
         assert!(!format!("{flags:?}").contains("hunter2"), "{}", setting.flag);
-        let env = BTreeMap::from([(setting.env.to_owned(), "hunter2hunter2".to_owned())]);
+        // No address of anything, and no key: those have no blanks.
+        let env = BTreeMap::from([(setting.env.to_owned(), "hunter2 hunter2".to_owned())]);
         assert!(!Sources { env, flags: None }.settings().unwrap_err().0.contains("hunter2"), "{}", setting.env);
     }
     let shown = format!("{settings:?}");
@@ -178,7 +194,7 @@ fn secrets_are_never_shown() {
     let refused = from_file("[database]\nurl = postgres://u:hunter2hunter2@h/d\n").unwrap_err().0;
     assert!(!refused.contains("hunter2"), "{refused}");
     let names: Vec<_> = SETTINGS.iter().filter(|setting| setting.secret).map(|setting| setting.key).collect();
-    assert_eq!(names, ["database.url", "redis.url"]);
+    assert_eq!(names, ["blobs.s3-access-key", "blobs.s3-secret-key", "database.url", "redis.url"]);
 }
 
 #[test]

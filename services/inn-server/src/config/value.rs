@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use inn_mail::Tls;
 use url::Url;
 
 use super::LogFormat;
@@ -31,6 +32,12 @@ pub(super) fn truth(text: &str) -> Parsed<bool> {
 
 pub(super) fn path(text: &str) -> Parsed<PathBuf> {
     if text.is_empty() { Err("a path".to_owned()) } else { Ok(PathBuf::from(text)) }
+}
+
+/// Printable characters without blanks.
+pub(super) fn plain(text: &str) -> Parsed<String> {
+    let fine = (1..=256).contains(&text.len()) && text.chars().all(|c| c.is_ascii_graphic());
+    if fine { Ok(text.to_owned()) } else { Err("1 to 256 printable characters without blanks".to_owned()) }
 }
 
 /// The same rule as for every other person's address.
@@ -114,6 +121,15 @@ pub(super) fn format(text: &str) -> Parsed<LogFormat> {
     }
 }
 
+pub(super) fn tls(text: &str) -> Parsed<Tls> {
+    match text {
+        "starttls" => Ok(Tls::StartTls),
+        "implicit" => Ok(Tls::Implicit),
+        "none" => Ok(Tls::None),
+        _ => Err("expected starttls, implicit or none".to_owned()),
+    }
+}
+
 /// A setting as text; empty when it is not set.
 pub(super) trait Show {
     fn show(&self) -> String;
@@ -129,7 +145,7 @@ macro_rules! show_as_displayed {
     };
 }
 
-show_as_displayed!(u32, i64, usize, bool, String, SocketAddr);
+show_as_displayed!(u16, u32, u64, i64, usize, bool, String, SocketAddr);
 
 impl Show for Url {
     fn show(&self) -> String {
@@ -146,6 +162,17 @@ impl Show for PathBuf {
 impl Show for Duration {
     fn show(&self) -> String {
         self.as_secs().to_string()
+    }
+}
+
+impl Show for Tls {
+    fn show(&self) -> String {
+        match self {
+            Self::StartTls => "starttls",
+            Self::Implicit => "implicit",
+            Self::None => "none",
+        }
+        .to_owned()
     }
 }
 

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::path::Path;
 
 use chrono::TimeDelta;
+use inn_blobs::BlobStore;
 use inn_protocol::Refusal;
 use inn_store::DatabaseClock;
 
@@ -12,6 +13,7 @@ use super::{Check, postgres, redis};
 use crate::address::Addresses;
 use crate::config::{Settings, Sources};
 use crate::keys::{KeyRing, Origin};
+use crate::platform::blob_config;
 use crate::scratch::Scratch;
 use crate::up::lock::DataLock;
 
@@ -27,7 +29,13 @@ pub(super) fn local(sources: &Sources<'_>, settings: &Settings) -> Vec<Check> {
         checks.push(postgres::check(path.as_deref(), Path::new("/usr/lib/postgresql")));
     }
     let running = is_running(&settings.data.dir);
-    checks.extend([data(&settings.data.dir), keys(settings), listener(settings, running), addresses(settings)]);
+    checks.extend([
+        data(&settings.data.dir),
+        keys(settings),
+        listener(settings, running),
+        addresses(settings),
+        mail(settings),
+    ]);
     checks
 }
 
@@ -40,7 +48,27 @@ pub(super) async fn remote(settings: &Settings, io: &tokio::runtime::Handle) -> 
     if let Some(url) = &settings.redis.url {
         checks.push(redis::check(url).await);
     }
+    if let Some(bucket) = &settings.blobs.s3_bucket {
+        checks.push(object_store(settings, bucket, io).await);
+    }
     checks
+}
+
+/// Reads with the keys; that they may write shows with the first upload.
+async fn object_store(settings: &Settings, bucket: &str, io: &tokio::runtime::Handle) -> Check {
+    const NAME: &str = "object store";
+    let opened = match blob_config(settings, io) {
+        Ok(config) => BlobStore::open(config),
+        Err(missing) => return Check::fail(NAME, missing.0, "Set both keys, or no bucket"),
+    };
+    let problem = match opened {
+        Ok(store) => match store.check().await {
+            Ok(()) => return Check::ok(NAME, format!("bucket {bucket} answers")),
+            Err(_) => format!("bucket {bucket} does not answer, or refuses the keys"),
+        },
+        Err(error) => error.to_string(),
+    };
+    Check::fail(NAME, problem, "Correct INN_S3_ENDPOINT, INN_S3_REGION and the keys; the log has the cause")
 }
 
 fn variables(sources: &Sources<'_>) -> Check {
@@ -88,7 +116,7 @@ fn keys(settings: &Settings) -> Check {
     }
     let origin = if given { Origin::Given } else { Origin::Made };
     match KeyRing::look(&dir, origin) {
-        Ok(_) => Check::ok(NAME, format!("{} holds them, closed to others", dir.display())),
+        Ok(()) => Check::ok(NAME, format!("{} holds them, closed to others", dir.display())),
         Err(error) => Check::fail(NAME, error.path.display().to_string(), error.what),
     }
 }
@@ -112,6 +140,19 @@ fn addresses(settings: &Settings) -> Check {
     match Addresses::of(settings, settings.http.listen) {
         Ok(found) => Check::ok(NAME, format!("platform {}, apps below {}", found.platform_text(), found.apps_domain)),
         Err(error) => Check::fail(NAME, error.to_string(), "Set INN_PUBLIC_URL and INN_APPS_DOMAIN"),
+    }
+}
+
+fn mail(settings: &Settings) -> Check {
+    const NAME: &str = "mail";
+    let loopback = settings.http.listen.ip().is_loopback();
+    match crate::mail::open(&settings.mail, loopback) {
+        Ok(mail) if settings.mail.smtp_host.is_some() && mail.is_ready() => Check::ok(NAME, "a mail server is set"),
+        Ok(mail) if mail.is_ready() => {
+            Check::ok(NAME, "no mail server is set: mails are shown in the log and the console")
+        }
+        Ok(_) => Check::ok(NAME, "no mail server is set: apps cannot send mails to their own users"),
+        Err(error) => Check::fail(NAME, error.to_string(), "Correct INN_SMTP_HOST and what belongs to it"),
     }
 }
 
@@ -184,6 +225,23 @@ mod tests {
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
     }
 
+    #[tokio::test]
+    async fn an_object_store_without_keys_or_answer_fails() {
+        crate::tls::install();
+        let home = tempfile::tempdir().unwrap();
+        let mut settings = settings(home.path());
+        settings.blobs.s3_bucket = Some("files".to_owned());
+        settings.blobs.s3_endpoint = Some("http://127.0.0.1:1".parse().unwrap());
+        let io = tokio::runtime::Handle::current();
+        let told = object_store(&settings, "files", &io).await;
+        assert!(told.state == State::Fail && told.found.contains("INN_S3_SECRET_KEY"), "{told:?}");
+        settings.blobs.s3_access_key = Some("key".to_owned());
+        settings.blobs.s3_secret_key = Some("hunter2hunter2".to_owned());
+        let told = object_store(&settings, "files", &io).await;
+        assert!(told.state == State::Fail && told.found.contains("files"), "{told:?}");
+        assert!(!format!("{told:?}").contains("hunter2"), "{told:?}");
+    }
+
     #[test]
     fn a_data_directory_that_cannot_be_written_fails_with_the_place() {
         let home = tempfile::tempdir().unwrap();
@@ -208,6 +266,18 @@ mod tests {
         fs::remove_file(dir.join("token-1.pem")).unwrap();
         assert_eq!(keys(&settings).state, State::Fail, "half a set of keys is not a first start");
         assert!(!dir.join("token-1.pem").exists(), "looking makes none");
+    }
+
+    #[test]
+    fn a_mail_server_that_is_half_set_fails() {
+        let home = tempfile::tempdir().unwrap();
+        let mut settings = settings(home.path());
+        assert!(mail(&settings).state == State::Ok);
+        settings.mail.smtp_host = Some("mail.example".to_owned());
+        let told = mail(&settings);
+        assert!(told.state == State::Fail && told.found.contains("INN_MAIL_FROM"));
+        settings.mail.from = Some("inn@example.org".to_owned());
+        assert_eq!(mail(&settings).state, State::Ok);
     }
 
     #[test]

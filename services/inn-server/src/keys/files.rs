@@ -29,7 +29,7 @@ pub(super) fn error(path: &Path, what: impl Into<String>) -> KeyError {
     KeyError { path: path.to_owned(), what: what.into() }
 }
 
-fn failed(path: &Path) -> impl Fn(io::Error) -> KeyError {
+pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> KeyError {
     move |cause| error(path, cause.to_string())
 }
 
@@ -62,7 +62,7 @@ pub(super) fn check_dir(dir: &Path, origin: Origin) -> Result<(), KeyError> {
     Ok(())
 }
 
-fn check_private(path: &Path, origin: Origin) -> Result<(), KeyError> {
+pub(super) fn check_private(path: &Path, origin: Origin) -> Result<(), KeyError> {
     let found = fs::metadata(path).map_err(failed(path))?;
     if !found.is_file() {
         return Err(error(path, "is not a file"));
@@ -96,7 +96,7 @@ fn name(kind: Kind, id: u32, ending: &str) -> String {
 }
 
 /// `token-7.pem` → 7. Other files in the directory are none of ours.
-fn number(file: &str, kind: Kind, ending: &str) -> Option<u32> {
+pub(super) fn number(file: &str, kind: Kind, ending: &str) -> Option<u32> {
     let digits = file.strip_prefix(kind.as_str())?.strip_prefix('-')?.strip_suffix(ending)?.strip_suffix('.')?;
     let id = digits.parse().ok().filter(|id| *id > 0)?;
     (name(kind, id, ending) == file).then_some(id)
@@ -144,7 +144,7 @@ pub(super) fn retire(dir: &Path, kind: Kind, id: u32, key: PublicKey) -> Result<
 }
 
 /// Whole or not at all, and never over a file that is there.
-fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), KeyError> {
+pub(super) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), KeyError> {
     let dir = path.parent().unwrap_or(Path::new("."));
     let draft = PathBuf::from(format!("{}.{:08x}.draft", path.display(), rand::random::<u32>()));
     let written = (|| {

@@ -32,7 +32,8 @@ fn the_first_run_makes_closed_files_and_the_next_reads_the_same_keys() {
     assert_eq!((mode(&dir), mode(&dir.join("token-1.pem")), mode(&dir.join("register-1.pem"))), (0o700, 0o600, 0o600));
     let published = KeyRing::open(&dir, Origin::Made).unwrap().published();
     assert_eq!(KeyRing::open(&dir, Origin::Made).unwrap().published(), published);
-    assert_eq!(fs::read_dir(&dir).unwrap().count(), 2, "no draft stays behind");
+    assert_eq!(mode(&dir.join("secret-1.key")), 0o600);
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 3, "no draft stays behind");
 }
 
 #[test]
@@ -142,5 +143,55 @@ fn two_halves_that_do_not_fit_are_refused() {
 fn nothing_of_a_key_is_printed() {
     let (_home, dir) = keys();
     let ring = KeyRing::open(&dir, Origin::Made).unwrap();
-    assert_eq!(format!("{ring:?}"), "KeyRing { token: 1, register: 1 }");
+    assert_eq!(format!("{ring:?}"), "KeyRing { token: 1, register: 1, secret: 1 }");
+}
+
+fn place() -> inn_grants::vault::Place<'static> {
+    inn_grants::vault::Place {
+        tenant: TenantId::PLATFORM,
+        app: inn_protocol::AppId::from_uuid(uuid::Uuid::nil()),
+        purpose: "test",
+    }
+}
+
+#[test]
+fn what_an_old_secret_key_sealed_is_still_opened_after_a_rotation() {
+    let (_home, dir) = keys();
+    let sealed = KeyRing::open(&dir, Origin::Made).unwrap().vault().seal(b"x", place(), [1; 24]).unwrap();
+    assert_eq!(rotate(&dir, Kind::Secret).unwrap(), 2);
+    let vault = KeyRing::open(&dir, Origin::Made).unwrap().vault();
+    assert_eq!(vault.open(&sealed, place()).unwrap(), b"x");
+    assert_eq!(vault.seal(b"x", place(), [1; 24]).unwrap().key, 2, "and the new one seals");
+    assert_eq!(mode(&dir.join("secret-2.key")), 0o600);
+    fs::remove_file(dir.join("secret-1.key")).unwrap();
+    assert!(KeyRing::open(&dir, Origin::Made).unwrap().vault().open(&sealed, place()).is_err());
+}
+
+#[test]
+fn a_secret_key_is_guarded_like_every_private_one() {
+    let (_home, dir) = keys();
+    let file = dir.join("secret-1.key");
+    set_mode(&file, 0o644);
+    let refused = KeyRing::open(&dir, Origin::Made).unwrap_err();
+    assert!(refused.path == file && refused.what.contains("chmod 600"), "{refused}");
+    set_mode(&file, 0o600);
+    let whole = fs::read_to_string(&file).unwrap();
+    for text in [String::new(), whole.chars().take(40).collect(), "x".repeat(5000), format!("{whole}{whole}")] {
+        fs::write(&file, &text).unwrap();
+        let refused = KeyRing::open(&dir, Origin::Made).unwrap_err();
+        assert!(refused.path == file && refused.what.contains("damaged"), "{refused}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), text, "it is never replaced");
+    }
+}
+
+#[test]
+fn a_given_directory_without_a_secret_key_is_refused_by_name() {
+    let (_home, dir) = keys();
+    fs::remove_file(dir.join("secret-1.key")).unwrap();
+    assert!(KeyRing::look(&dir, Origin::Made).is_ok(), "ours gets one at the next start");
+    for refused in [KeyRing::open(&dir, Origin::Given).map(|_| ()), KeyRing::look(&dir, Origin::Given)] {
+        assert!(refused.unwrap_err().what.contains("secret-<number>.key"));
+    }
+    KeyRing::open(&dir, Origin::Made).unwrap();
+    assert!(dir.join("secret-1.key").exists());
 }

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix_web::web;
+use inn_blobs::BlobStore;
 use inn_http::HttpState;
-use inn_ports::{PolicyHints, Requests as _, StoreError, Topic};
+use inn_ports::{Files as _, Objects as _, PolicyHints, Requests as _, StoreError, Topic};
+use inn_store::PgStore;
 use parking_lot::Mutex;
 
 use super::parts::Parts;
@@ -16,6 +18,9 @@ use crate::vitals::PlatformVitals;
 const SEAL: Duration = Duration::from_millis(250);
 /// A lost lease is noticed at most this late.
 const SWEEP: Duration = Duration::from_secs(1);
+/// Bytes of what was deleted are gone this soon.
+const FILES: Duration = Duration::from_secs(2);
+const FILES_AT_ONCE: u16 = 50;
 const HOUSEKEEPING: Duration = Duration::from_mins(5);
 const CLOCK: Duration = Duration::from_secs(10);
 /// Dropped columns and tables come back with a rollback for this many days.
@@ -66,6 +71,12 @@ pub(super) fn start(loops: &mut Loops, parts: &Parts, state: &web::Data<HttpStat
         }
     });
 
+    let (store, blobs) = (parts.store.clone(), parts.blobs.clone());
+    loops.every("file sweeper", FILES, move || {
+        let (store, blobs) = (store.clone(), blobs.clone());
+        async move { sweep_files(&store, &blobs).await }
+    });
+
     let store = parts.store.clone();
     loops.every("housekeeping", HOUSEKEEPING, move || {
         let store = store.clone();
@@ -106,6 +117,29 @@ pub(super) fn start(loops: &mut Loops, parts: &Parts, state: &web::Data<HttpStat
 
     policy(loops, parts, state);
     tokens(loops, parts);
+}
+
+/// Removes the bytes of files that nothing names (any more), a few at a time until none is due.
+async fn sweep_files(store: &PgStore, blobs: &BlobStore) -> Result<(), StoreError> {
+    loop {
+        let due = store.due_files(FILES_AT_ONCE).await?;
+        if due.is_empty() {
+            return Ok(());
+        }
+        let mut removed = Vec::with_capacity(due.len());
+        let mut failed = None;
+        for file in due {
+            match blobs.remove(file.key).await {
+                Ok(()) => removed.push(file),
+                // It stays due: the lease ends in a minute.
+                Err(error) => failed = Some(error),
+            }
+        }
+        store.files_removed(&removed).await?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+    }
 }
 
 /// Rights or releases changed somewhere: what the gateway remembers is looked up again.

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use inn_actors::{AdmissionLimits, Gateway, GatewayConfig};
 use inn_http::rates::Rates;
 use inn_http::{EdgeKeys, HttpState, Vitals};
-use inn_ports::{Apps as _, Blobs, Clock, Core, Store};
+use inn_ports::{Apps as _, Blobs, Clock, Core, Objects, Store};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -25,6 +25,8 @@ use crate::vitals::PlatformVitals;
 
 /// Passwords hashed and bundles unpacked at one time: each takes a core for a while.
 const BLOCKING: usize = 4;
+/// Mails on their way to the mail server at one time, and waiting for it.
+const MAILS: usize = 64;
 /// Bundles in memory at one time: each may have 64 MiB, twice while it is opened.
 const LARGE_BODIES: usize = 2;
 /// The last entries are sealed within this time when the platform stops; otherwise the next start seals them.
@@ -96,7 +98,8 @@ async fn live(
 fn state(settings: &Settings, parts: &Parts, io: &Runtime, vitals: &Arc<PlatformVitals>) -> HttpState {
     let store: Arc<dyn Store> = Arc::new(parts.store.clone());
     let core: Arc<dyn Core> = Arc::new(parts.store.clone());
-    let blobs: Arc<dyn Blobs> = Arc::new(parts.store.clone());
+    let blobs: Arc<dyn Blobs> = Arc::new(parts.blobs.clone());
+    let objects: Arc<dyn Objects> = Arc::new(parts.blobs.clone());
     let clock: Arc<dyn Clock> = Arc::new(parts.clock.clone());
     let limits = &settings.limits;
     let config = parts.addresses.http_config(settings);
@@ -114,6 +117,10 @@ fn state(settings: &Settings, parts: &Parts, io: &Runtime, vitals: &Arc<Platform
         rates,
         store,
         blobs,
+        objects,
+        mail: Arc::clone(&parts.mail),
+        mails: Arc::new(tokio::sync::Semaphore::new(MAILS)),
+        uploads: Arc::new(tokio::sync::Semaphore::new(settings.files.uploads)),
         bus: Arc::clone(&parts.bus),
         keys: EdgeKeys { root: Arc::clone(&parts.root), published: parts.published.clone() },
         config,

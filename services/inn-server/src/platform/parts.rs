@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use anyhow::{Context as _, bail};
+use inn_blobs::{BlobConfig, BlobPlace, BlobStore, S3Config};
 use inn_grants::token::RootKeys;
-use inn_ports::{Apps as _, Bus, Register as _};
+use inn_ports::{Apps as _, Bus, Mail, Register as _};
 use inn_protocol::TenantId;
 use inn_store::{DatabaseClock, PgStore, StoreConfig};
 use serde_json::Value;
@@ -27,8 +28,10 @@ pub(super) struct Parts {
     pub(super) listener: TcpListener,
     pub(super) addresses: Addresses,
     pub(super) store: PgStore,
+    pub(super) blobs: BlobStore,
     pub(super) clock: DatabaseClock,
     pub(super) bus: Arc<dyn Bus>,
+    pub(super) mail: Arc<dyn Mail>,
     pub(super) root: Arc<RootKeys>,
     pub(super) published: Value,
     /// Agent token files, on loopback.
@@ -67,6 +70,7 @@ impl Parts {
         let listener = listen(settings)?;
         let addresses = Addresses::of(settings, listener.local_addr()?)?;
         let keys = Arc::new(open_keys(&settings.data)?);
+        let blob_config = blob_config(settings, io.handle())?;
         let (database_url, migrate) = match role {
             Role::Up(_) => {
                 let keeper = up::database::start(settings, watch.stop, watch.restarts)?;
@@ -76,10 +80,13 @@ impl Parts {
         };
         io.block_on(schema(&database_url, migrate))?;
         let store = io.block_on(PgStore::connect(store_config(settings, &database_url, io, &keys)))?;
+        let blobs = BlobStore::open(blob_config)?;
+        io.block_on(blobs.check()).map_err(|_| no_blobs(settings))?;
         let clock = DatabaseClock::default();
         let offset = io.block_on(clock.measure(&store)).map_err(unreadable)?;
         tracing::debug!(milliseconds = offset.num_milliseconds(), "database time minus this node's");
         io.block_on(same_keys(&store, &keys, &settings.data))?;
+        let mail = crate::mail::open(&settings.mail, addresses.loopback)?;
         let bus = inn_bus::connect(settings.redis.url.as_deref(), io.handle())?;
         let (root, published) = (Arc::new(keys.root()?), keys.published());
         // Only a platform that owns its database may give out a token file anew.
@@ -93,8 +100,10 @@ impl Parts {
             listener,
             addresses,
             store,
+            blobs,
             clock,
             bus,
+            mail,
             root,
             published,
             tokens,
@@ -108,7 +117,7 @@ impl Parts {
         if let Role::Up(options) = role {
             let home = io.block_on(Home::open(&parts.store, settings, options))?;
             if options.demo {
-                io.block_on(up::demo::install(&parts.store, &settings.data.dir, home.tenant))?;
+                io.block_on(up::demo::install(&parts.store, &parts.blobs, &settings.data.dir, home.tenant))?;
             }
             parts.welcome = Welcome { password: home.new_password.clone(), link: None };
             parts.welcome.link = io.block_on(home.link(&parts.store, &parts.addresses, settings.people.session_hours));
@@ -166,9 +175,39 @@ async fn schema(url: &str, migrate: bool) -> anyhow::Result<()> {
     )
 }
 
+/// Where blobs lie, or what is missing to say so.
+pub(crate) fn blob_config(settings: &Settings, io: &tokio::runtime::Handle) -> Result<BlobConfig, SettingError> {
+    let mut config = BlobConfig::directory(settings.data.blobs(), io.clone());
+    config.thumb_workers = settings.files.thumb_workers;
+    let s3 = &settings.blobs;
+    let Some(bucket) = &s3.s3_bucket else { return Ok(config) };
+    let (Some(access_key), Some(secret_key)) = (&s3.s3_access_key, &s3.s3_secret_key) else {
+        let what =
+            "INN_S3_BUCKET is set, and INN_S3_ACCESS_KEY or INN_S3_SECRET_KEY is not: the object store needs both";
+        return Err(SettingError(what.to_owned()));
+    };
+    config.place = BlobPlace::S3(S3Config {
+        bucket: bucket.clone(),
+        prefix: s3.s3_prefix.clone().unwrap_or_default(),
+        endpoint: s3.s3_endpoint.as_ref().map(|url| url.as_str().trim_end_matches('/').to_owned()),
+        region: s3.s3_region.clone(),
+        access_key: access_key.clone(),
+        secret_key: secret_key.clone(),
+    });
+    Ok(config)
+}
+
+fn no_blobs(settings: &Settings) -> anyhow::Error {
+    let place = match &settings.blobs.s3_bucket {
+        Some(bucket) => format!("bucket {bucket} of the object store"),
+        None => at(&settings.data.blobs()),
+    };
+    anyhow::anyhow!("{place} does not answer or refuses the keys; the log says why")
+}
+
 fn store_config(settings: &Settings, url: &str, io: &Runtime, keys: &Arc<KeyRing>) -> StoreConfig {
     let signer: Arc<dyn inn_store::HeadSigner> = Arc::<KeyRing>::clone(keys);
-    let mut config = StoreConfig::new(url, io.handle().clone(), settings.data.blobs(), signer);
+    let mut config = StoreConfig::new(url, io.handle().clone(), signer, keys.vault());
     config.pool_size = settings.database.pool_size;
     config.acquire_timeout = settings.database.acquire_timeout;
     config.statement_timeout = settings.database.statement_timeout;
@@ -178,6 +217,15 @@ fn store_config(settings: &Settings, url: &str, io: &Runtime, keys: &Arc<KeyRing
 
 /// A node with other keys than its fellows would refuse their tokens and doubt their heads.
 async fn same_keys(store: &PgStore, keys: &KeyRing, data: &DataSettings) -> anyhow::Result<()> {
+    for number in store.sealed_with().await.map_err(unreadable)? {
+        if !keys.vault().knows(number) {
+            bail!(
+                "secrets in this database are sealed with secret-{number}.key, which is not in {}: every node needs the same \
+                 keys, old ones included. Copy the key directory of the node that was here first, or point INN_KEYS_DIR to it",
+                data.keys().display()
+            );
+        }
+    }
     let apps = store.all_apps().await.map_err(unreadable)?;
     let tenants = apps.iter().map(|app| app.tenant).chain([TenantId::PLATFORM]);
     for tenant in tenants.collect::<std::collections::BTreeSet<_>>() {

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use bytes::Bytes;
 use chrono::DateTime;
+use inn_blobs::BlobStore;
 use inn_http::deploy::{CapabilityConsent, InstallOptions, install as install_bundle};
 use inn_ports::Apps as _;
 use inn_protocol::call::Action;
@@ -37,7 +38,7 @@ impl DemoApp {
 type Installed = BTreeMap<String, Digest>;
 
 /// Installs what is new. A demo app that cannot be installed is told and does not keep the platform from starting.
-pub(crate) async fn install(store: &PgStore, dir: &Path, tenant: TenantId) -> anyhow::Result<()> {
+pub(crate) async fn install(store: &PgStore, blobs: &BlobStore, dir: &Path, tenant: TenantId) -> anyhow::Result<()> {
     let path = dir.join("demo.json");
     let mut known: Installed = match read_optional(&path)? {
         Some(text) => {
@@ -56,7 +57,7 @@ pub(crate) async fn install(store: &PgStore, dir: &Path, tenant: TenantId) -> an
         let call = platform_call(&action, tenant, None, Digest::of(&bytes));
         // Ours, and looked at: their requests are what the demo shows.
         let options = InstallOptions { consent: CapabilityConsent::All, ..InstallOptions::default() };
-        match install_bundle(store, store, &call, tenant, app.slug, Bytes::from(bytes), &options)
+        match install_bundle(store, blobs, &call, tenant, app.slug, Bytes::from(bytes), &options)
             .await
             .map_err(Refusal::from)
         {

@@ -33,6 +33,7 @@ fn call(tenant: TenantId) -> CallRecord {
             helper: None,
             grant: None,
             via: None,
+            app_user: None,
             action: "apps.deploy".to_owned(),
             target: "board".to_owned(),
             body: Digest::of(b""),

@@ -56,6 +56,22 @@ fn values_of_the_wrong_kind_and_nul_are_refused_by_field() {
 }
 
 #[test]
+fn numbers_in_json_are_kept_in_pocketbases_spelling_and_keys_in_their_order() {
+    let posts = posts();
+    let stored = |value| param(posts.field("meta").unwrap(), &value).unwrap();
+    for (value, text) in [
+        (
+            json!({"b": 1e20, "a": [1e21, 1e-7, 0.1, 1.0, -0.5]}),
+            r#"{"b":100000000000000000000,"a":[1e+21,1e-7,0.1,1,-0.5]}"#,
+        ),
+        (json!(9_007_199_254_740_993_i64), "9007199254740993"),
+        (json!("1e20 \u{1F600} \"x\""), "\"1e20 \u{1F600} \\\"x\\\"\""),
+    ] {
+        assert_eq!(stored(value), SqlValue::Json(Some(text.to_owned())));
+    }
+}
+
+#[test]
 fn zero_values_stand_for_null_and_minus_zero_is_zero() {
     let posts = posts();
     let stored = |field: &str, value| param(posts.field(field).unwrap(), &value).unwrap();

@@ -2,8 +2,9 @@
 
 use bytes::BytesMut;
 use inn_protocol::model::Field;
-use inn_protocol::{Code, Violation};
+use inn_protocol::{Code, Violation, canonical};
 use inn_rules::schema::{Storage, storage};
+use serde::Serialize as _;
 use serde_json::Value;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
@@ -97,7 +98,7 @@ pub(crate) fn param(field: &Field, value: &Value) -> Result<SqlValue, Violation>
             if holds_nul(value) {
                 return wrong(Code::InvalidString, NO_NUL);
             }
-            Ok(SqlValue::Json(Some(value.to_string())))
+            Ok(SqlValue::Json(Some(json_text(value))))
         }
         (Storage::Geo, Value::Null) => Ok(SqlValue::Json(Some(geo_text(&Value::Null)))),
         (Storage::Geo, Value::Object(_)) => Ok(SqlValue::Json(Some(geo_text(value)))),
@@ -106,6 +107,20 @@ pub(crate) fn param(field: &Field, value: &Value) -> Result<SqlValue, Violation>
 }
 
 const NO_NUL: &str = "text without the character U+0000";
+
+/// The text that is kept, with numbers as PocketBase spells them (`100000000000000000000`, `1e+21`, `1e-7`): `~` sees it.
+fn json_text(value: &Value) -> String {
+    struct Spelled;
+    impl serde_json::ser::Formatter for Spelled {
+        fn write_f64<W: ?Sized + std::io::Write>(&mut self, out: &mut W, number: f64) -> std::io::Result<()> {
+            out.write_all(canonical::to_string(&Value::from(number)).as_bytes())
+        }
+    }
+    let mut text = Vec::new();
+    let written = value.serialize(&mut serde_json::Serializer::with_formatter(&mut text, Spelled));
+    // Writing a value to memory cannot fail, and gives UTF-8; should it ever, the plain spelling is as true.
+    written.ok().and_then(|()| String::from_utf8(text).ok()).unwrap_or_else(|| value.to_string())
+}
 
 /// `lon` first, nothing else: comparisons see the text of the whole point.
 fn geo_text(value: &Value) -> String {

@@ -7,11 +7,13 @@
 
 use std::fmt::Write as _;
 
+use chrono::{DateTime, Utc};
 use deadpool_postgres::Transaction;
 use inn_ports::{Plan, StoreResult};
 use inn_protocol::model::{Collection, CollectionKind, Field, FieldKind, Model};
 use inn_protocol::plan::Committed;
 use inn_protocol::{AppId, Code, Refusal, TenantId};
+use inn_rules::values;
 use serde_json::json;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -19,9 +21,10 @@ use super::text::{self, Shown};
 use super::{Kept, refusal, shape_text};
 use crate::PgStore;
 use crate::columns::{self, SqlValue, ident, literal};
-use crate::error::broken;
+use crate::ddl;
+use crate::error::{broken, violated};
 use crate::filter_sql::SqlParams;
-use crate::step::Said;
+use crate::step::{self, Said};
 
 /// Records one delete may change or take along. More is a job, not a call.
 const MOST: usize = 10_000;
@@ -42,39 +45,37 @@ fn referrers<'m>(model: &'m Model, collection: &'m Collection) -> impl Iterator<
 pub(super) async fn delete(store: &PgStore, plan: &Plan, collection: &Collection) -> StoreResult<Committed> {
     let mut client = store.client().await?;
     let step = store.begin_for(&mut client, &plan.record, Some(&plan.write.id)).await?;
-    let deleted = match take(step.tx(), plan, collection).await {
-        Ok(Some(deleted)) => deleted,
-        Ok(None) => return Err(step.refuse(Refusal::not_found()).await),
+    let deleted = match remove(step.tx(), plan, collection).await {
+        Ok(deleted) => deleted,
         Err(error) => {
             step.abandon().await;
             return Err(error);
         }
     };
-    let sweep =
-        Sweep { tx: step.tx(), model: &plan.app.definition.model, app: plan.app.id, tenant: plan.record.draft.tenant };
-    match sweep.run(collection, &plan.write.id).await {
-        Ok(Swept::Done) => {}
-        Ok(Swept::Refused(refusal)) => return Err(step.refuse(refusal).await),
-        Err(error) => {
-            step.abandon().await;
-            return Err(error);
-        }
-    }
-    let body = json!({"entity": collection.name, "id": plan.write.id, "verb": "delete", "call": plan.record.draft.call.uuid()});
-    step.outbox("records", plan.record.draft.app, body).await?;
     let shape = shape_text(&plan.write.sentence)?;
-    let said = Said {
-        sentence: None,
-        shape: Some(&shape),
-        row: &deleted.row,
-        labels: deleted.labels.as_deref(),
-        entity: Some(&collection.name),
-        record: Some(&plan.write.id),
-        verb: Some(plan.write.verb.as_str()),
-    };
-    let at = step.finish(&said).await?;
-    Kept { row: &deleted.row, hidden: deleted.hidden.as_deref(), labels: deleted.labels.as_deref(), at }
-        .answer(plan, collection)
+    let at = step.finish(&deleted.said(plan, collection, &shape)).await?;
+    deleted.kept(at).answer(plan, collection)
+}
+
+/// The delete as one write of several in an open transaction, with its entry and receipt.
+pub(super) async fn within(tx: &Transaction<'_>, plan: &Plan, collection: &Collection) -> StoreResult<Committed> {
+    let deleted = remove(tx, plan, collection).await?;
+    let shape = shape_text(&plan.write.sentence)?;
+    let at = step::enter(tx, &plan.record.draft, &deleted.said(plan, collection, &shape)).await?;
+    deleted.kept(at).answer(plan, collection)
+}
+
+/// The record, its referrers and the events of all of them.
+async fn remove(tx: &Transaction<'_>, plan: &Plan, collection: &Collection) -> StoreResult<Deleted> {
+    let deleted = take(tx, plan, collection).await?.ok_or_else(Refusal::not_found)?;
+    let draft = &plan.record.draft;
+    let sweep = Sweep { tx, model: &plan.app.definition.model, app: plan.app.id, tenant: draft.tenant };
+    if let Swept::Refused(refusal) = sweep.run(collection, &plan.write.id).await? {
+        return Err(refusal.into());
+    }
+    let body = json!({"entity": collection.name, "id": plan.write.id, "verb": "delete", "call": draft.call.uuid()});
+    step::outbox(tx, draft.tenant, "records", draft.app, body).await?;
+    Ok(deleted)
 }
 
 /// The record as it was.
@@ -82,6 +83,24 @@ struct Deleted {
     row: String,
     hidden: Option<String>,
     labels: Option<String>,
+}
+
+impl Deleted {
+    fn said<'a>(&'a self, plan: &'a Plan, collection: &'a Collection, shape: &'a str) -> Said<'a> {
+        Said {
+            sentence: None,
+            shape: Some(shape),
+            row: &self.row,
+            labels: self.labels.as_deref(),
+            entity: Some(&collection.name),
+            record: Some(&plan.write.id),
+            verb: Some(plan.write.verb.as_str()),
+        }
+    }
+
+    fn kept(&self, at: DateTime<Utc>) -> Kept<'_> {
+        Kept { row: &self.row, hidden: self.hidden.as_deref(), labels: self.labels.as_deref(), at }
+    }
 }
 
 async fn take(tx: &Transaction<'_>, plan: &Plan, collection: &Collection) -> StoreResult<Option<Deleted>> {
@@ -211,7 +230,10 @@ impl Sweep<'_> {
         let types = [Type::TEXT_ARRAY, Type::UUID, Type::UUID];
         let statement = self.tx.prepare_typed_cached(&text, &types).await.map_err(refusal::moved("referrers"))?;
         let parameters: [&(dyn ToSql + Sync); 3] = [&ids, &self.tenant.uuid(), &self.app.uuid()];
-        let rows = self.tx.query(&statement, &parameters).await.map_err(refusal::moved("referrers"))?;
+        let rows = self.tx.query(&statement, &parameters).await.map_err(|error| match violated(&error) {
+            Some(index) => not_unique(collection, &index).into(),
+            None => refusal::moved("referrers")(error),
+        })?;
         rows.iter().map(|row| row.try_get(0).map_err(broken("referrers"))).collect()
     }
 
@@ -224,12 +246,20 @@ impl Sweep<'_> {
     }
 }
 
+/// In PocketBase's words.
+const REFERENCED: &str =
+    "Failed to delete record. Make sure that the record is not part of a required relation reference.";
+
 fn required(collection: &Collection, field: &Field) -> Refusal {
-    let message = format!(
-        "Failed to delete record. Make sure that the record is not part of a required relation reference ({}.{}).",
-        collection.name, field.name
-    );
-    Refusal::new(Code::RecordReferenced, message)
+    let place = format!("whoever may change {}.{}, which needs this record", collection.name, field.name);
+    Refusal::new(Code::RecordReferenced, REFERENCED).fix(place)
+}
+
+/// A reference that was taken away left a value that another record of the collection has already.
+fn not_unique(collection: &Collection, index: &str) -> Refusal {
+    let fields = ddl::unique_fields(collection, index).unwrap_or_default();
+    let refusal = values::not_unique(fields.iter().map(String::as_str));
+    Refusal { code: Code::RecordReferenced, message: REFERENCED.to_owned(), ..refusal }
 }
 
 fn too_many() -> Refusal {

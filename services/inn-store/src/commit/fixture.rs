@@ -120,6 +120,7 @@ impl World {
             grant: Some((self.grant, self.grant_epoch)),
             member: Some((self.tenant, self.user, self.member_epoch)),
             session: None,
+            app_user: None,
         };
         call
     }
@@ -205,6 +206,7 @@ pub(crate) fn bare(tenant: TenantId, action: &str) -> CallRecord {
             helper: None,
             grant: None,
             via: None,
+            app_user: None,
             action: action.into(),
             target: "cards".into(),
             body: Digest::of(b""),

@@ -1,9 +1,11 @@
 //! Why a record write did not happen, in the words of the caller.
 
-use deadpool_postgres::Object;
+use deadpool_postgres::GenericClient;
 use inn_ports::{Plan, StoreError};
 use inn_protocol::model::{Collection, FieldKind};
+use inn_protocol::receipt::Verb;
 use inn_protocol::{Code, Refusal, Violation};
+use inn_rules::values;
 use serde_json::Value;
 use tokio_postgres::Error;
 
@@ -11,7 +13,10 @@ use crate::ddl;
 use crate::error::{broken, verdict, violated};
 use crate::step::guard::{self, Key, Passed};
 
-pub(super) async fn explain(client: &Object, plan: &Plan, collection: &Collection, error: &Error) -> StoreError {
+pub(super) async fn explain<C>(client: &C, plan: &Plan, collection: &Collection, error: &Error) -> StoreError
+where
+    C: GenericClient + Sync,
+{
     if let Some(verdict) = verdict(error) {
         return stopped(client, plan, collection, &verdict).await;
     }
@@ -23,6 +28,8 @@ pub(super) async fn explain(client: &Object, plan: &Plan, collection: &Collectio
             tracing::warn!(error = %crate::error::chain(error), "the app's tables have moved on");
             StoreError::Stale
         }
+        // A file it names was removed meanwhile, or arrived too long ago.
+        Some("INN03") => file_gone().into(),
         // A row or an index entry larger than a page can take.
         Some("54000") => too_long().into(),
         // A sum beyond what a double can hold.
@@ -48,7 +55,10 @@ fn is_moved(code: &str) -> bool {
     ["42P01", "42703", "3F000", "42804"].contains(&code)
 }
 
-async fn stopped(client: &Object, plan: &Plan, collection: &Collection, verdict: &Value) -> StoreError {
+async fn stopped<C>(client: &C, plan: &Plan, collection: &Collection, verdict: &Value) -> StoreError
+where
+    C: GenericClient + Sync,
+{
     let flag = |name: &str| verdict.get(name).and_then(Value::as_bool).unwrap_or(false);
     let names = |name: &str| -> Vec<String> {
         let list = verdict.get(name).and_then(Value::as_array);
@@ -63,6 +73,10 @@ async fn stopped(client: &Object, plan: &Plan, collection: &Collection, verdict:
     let missing = names("missing");
     if !missing.is_empty() {
         return invalid_refs(plan, collection, &missing).into();
+    }
+    if !flag("stored") && plan.write.verb == Verb::Create {
+        // PocketBase answers a failed create rule with 400 and no detail.
+        return Refusal::new(Code::CreateRefused, "Failed to create record.").leg("user").into();
     }
     if !flag("stored") {
         return Refusal::not_found().into();
@@ -106,15 +120,8 @@ fn invalid_refs(plan: &Plan, collection: &Collection, fields: &[String]) -> Refu
             FieldKind::Relation { collection_id, .. } => plan.app.definition.model.collection(collection_id),
             _ => None,
         });
-        let expected = target.map_or_else(
-            || "id of an existing record".to_owned(),
-            |target| format!("id of an existing record of {}", target.name),
-        );
-        let violation = Violation::new(Code::InvalidRef, name, expected);
-        match plan.write.values.get(name) {
-            Some(value) => violation.got(value),
-            None => violation,
-        }
+        let target = target.map_or("a collection that is not there", |target| &target.name);
+        values::missing_reference(name, target, plan.write.values.get(name).unwrap_or(&Value::Null))
     };
     Refusal::violations("A referenced record does not exist.", fields.iter().map(violation).collect())
 }
@@ -151,6 +158,13 @@ fn not_unique(plan: &Plan, collection: &Collection, index: &str) -> Refusal {
         code: Code::NotUnique,
         ..Refusal::violations("Another record has the same value.", fields.iter().map(violation).collect())
     }
+}
+
+fn file_gone() -> Refusal {
+    Refusal::new(
+        Code::Conflict,
+        "A file this record names is not there any more: it was removed meanwhile, or arrived too long ago. Nothing was changed; look at the record and send it again.",
+    )
 }
 
 fn too_long() -> Refusal {

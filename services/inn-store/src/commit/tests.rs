@@ -5,7 +5,7 @@ use inn_ports::{Grants, Ledger, Register, StoreError};
 use inn_protocol::Code;
 use inn_protocol::receipt::Verb;
 use inn_protocol::register::entry_digest;
-use inn_rules::filter::{Comparison, Expr, FieldClass, FieldRef, Op, Operand};
+use inn_rules::filter::{AuthFacts, Comparison, Expr, FieldClass, FieldRef, Op, Operand, Scope, Walk, compile};
 use serde_json::json;
 
 use super::fixture::{World, bare, code, key, refused};
@@ -287,11 +287,35 @@ async fn a_unique_index_names_its_field_and_the_id_is_unique_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_create_rule_that_needs_other_records_is_decided_before_the_row_is_there() {
+    let world = World::new().await;
+    let only_the_first = |world: &World| {
+        let plan = world.plan(Verb::Create, "cards", "c1", json!({"title": "One"}));
+        let model = &plan.app.definition.model;
+        let (auth, now) = (AuthFacts::nobody(), chrono::DateTime::UNIX_EPOCH);
+        let collection = model.collection("cards").unwrap();
+        let scope = Scope { collection, model, now, auth: &auth, see_hidden: true };
+        compile("title = 'One' && @collection.cards.id ?= ''", &scope).unwrap()
+    };
+    for (id, title, allowed) in [("c1", "Two", false), ("c1", "One", true), ("c2", "One", false)] {
+        let mut plan = world.plan(Verb::Create, "cards", id, json!({"title": title}));
+        plan.write.rule = Some(only_the_first(&world));
+        let done = world.store.commit(&plan).await;
+        if allowed {
+            assert_eq!(done.unwrap().row["title"], title);
+        } else {
+            assert_eq!(code(done), Code::CreateRefused);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn rule_and_fixed_filter_hide_rows_that_do_not_match() {
     let world = World::new().await;
     world.create("cards", "c1", json!({"title": "One", "points": 1})).await;
     let points_are = |points: f64| {
         let field = FieldRef {
+            walk: Walk::default(),
             name: "points".into(),
             class: FieldClass::Number,
             path: vec![],
@@ -358,7 +382,7 @@ async fn deleting_follows_every_kind_of_reference() {
     // c1 would go with l1, but a note needs c1.
     let refusal = refused(world.store.commit(&world.plan(Verb::Delete, "lists", "l1", json!({}))).await);
     assert_eq!(refusal.code, Code::RecordReferenced);
-    assert!(refusal.message.contains("notes.card"), "{}", refusal.message);
+    assert!(refusal.who_can_fix.as_ref().is_some_and(|who| who.contains("notes.card")), "{refusal:?}");
     assert_eq!(world.traces().await, before, "all of it is rolled back");
     world.store.commit(&world.plan(Verb::Delete, "notes", "n1", json!({}))).await.unwrap();
     world.store.commit(&world.plan(Verb::Delete, "lists", "l1", json!({}))).await.unwrap();

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::columns::{self, SqlValue, ident, literal};
 use crate::filter_sql::{self, SqlParams};
+use crate::step::account;
 use crate::step::guard::GUARD;
 
 pub(super) struct Statement {
@@ -82,7 +83,7 @@ pub(super) fn build(plan: &Plan, collection: &Collection) -> StoreResult<Stateme
 /// Rule and fixed filter on the stored row, known as `t`.
 pub(super) fn condition(plan: &Plan, params: &mut SqlParams) -> String {
     let mut render = |expr: &Option<Expr>| {
-        expr.as_ref().map_or_else(|| "true".to_owned(), |expr| filter_sql::render(expr, "t", params))
+        expr.as_ref().map_or_else(|| "true".to_owned(), |expr| filter_sql::render(expr, plan.app.id, "t", params))
     };
     let (rule, fixed) = (render(&plan.write.rule), render(&plan.write.fixed));
     format!("({rule}) AND ({fixed})")
@@ -111,12 +112,25 @@ fn references(plan: &Plan, collection: &Collection, params: &mut SqlParams, text
         }
     }
     let missing = names(&missing);
+    let pass = signed_in(plan, params, text);
     let _ = write!(
         text,
-        ",\nchecked AS MATERIALIZED (SELECT p.*, CASE WHEN p.ok THEN {missing} END AS missing FROM pass p),\n\
+        ",\nchecked AS MATERIALIZED (SELECT p.*, CASE WHEN p.ok THEN {missing} END AS missing FROM {pass} p),\n\
          gate AS MATERIALIZED (SELECT c.*, c.ok AND c.missing = '{{}}' AS open FROM checked c)"
     );
     Ok(())
+}
+
+/// What the guards passed, and for an app's own user: whether its record still has the key of its token.
+fn signed_in(plan: &Plan, params: &mut SqlParams, text: &mut String) -> &'static str {
+    let Some(spec) = account::spec(plan.record.live.app_user.as_ref()) else { return "pass" };
+    let spec = params.push(SqlValue::Text(spec));
+    let _ = write!(
+        text,
+        ",\nlive_user AS MATERIALIZED (SELECT inn.app_user_live({spec}) AS ok),\n\
+         pass_user AS MATERIALIZED (SELECT p.free, p.live AND u.ok AS live, p.fresh, p.ok AND u.ok AS ok FROM pass p, live_user u)"
+    );
+    "pass_user"
 }
 
 /// Relation fields with the collection they point to.
@@ -167,11 +181,42 @@ fn create(
         names.push(ident(&field.name));
         values.push(value);
     }
+    let Some(rule) = &plan.write.rule else {
+        let _ = write!(
+            text,
+            "INSERT INTO {table} ({}) SELECT {} FROM gate, moment WHERE gate.open RETURNING *",
+            names.join(", "),
+            values.join(", ")
+        );
+        return Ok(());
+    };
+    // The rule is asked of the row as it would be, before it is anywhere: other records of the collection count, it does
+    // not (PocketBase notes, section D).
+    let mut would_be: Vec<String> =
+        names.iter().zip(&values).map(|(name, value)| format!("{value} AS {name}")).collect();
+    for field in columns::stored_fields(collection) {
+        let (column, text_like) = (ident(&field.name), matches!(storage(field), Storage::Text | Storage::List));
+        match names.iter().position(|name| *name == column).and_then(|place| Some((place, would_be.get_mut(place)?))) {
+            // Columns compare bytewise, and so must what will be one.
+            Some((place, part)) if text_like => {
+                let value = values.get(place).map(String::as_str).unwrap_or_default();
+                *part = format!("{value} COLLATE \"C\" AS {column}");
+            }
+            Some(_) => {}
+            None => would_be.push(format!("''::text COLLATE \"C\" AS {column}")),
+        }
+    }
+    if let Some(id) = would_be.first_mut() {
+        "$19::text COLLATE \"C\" AS \"id\"".clone_into(id);
+    }
+    let rule = filter_sql::render(rule, plan.app.id, "t", params);
+    let columns: Vec<String> = names.iter().map(|name| format!("t.{name}")).collect();
     let _ = write!(
         text,
-        "INSERT INTO {table} ({}) SELECT {} FROM gate, moment WHERE gate.open RETURNING *",
+        "INSERT INTO {table} ({}) SELECT {} FROM gate, (SELECT {} FROM moment) AS t WHERE gate.open AND ({rule}) RETURNING *",
         names.join(", "),
-        values.join(", ")
+        columns.join(", "),
+        would_be.join(", ")
     );
     Ok(())
 }

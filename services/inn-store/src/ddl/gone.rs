@@ -1,15 +1,15 @@
 //! What was dropped and may still come back.
 
+use deadpool_postgres::Object;
 use inn_ports::StoreResult;
+use inn_protocol::AppId;
 use inn_protocol::model::{Collection, Field};
 use tokio_postgres::Row;
 
 use super::{Problem, SchemaChange, key_name};
-use crate::PgStore;
-use crate::columns::{
-    column_definition, column_type, fingerprint, ident, literal, schema_name, stored_fields, stored_name,
-};
-use crate::error::broken;
+use crate::columns::{column_definition, column_type, fingerprint, ident, schema_name, stored_fields, stored_name};
+use crate::error::{broken, committing};
+use crate::{PgStore, files};
 
 const PREFIX: &str = "~gone_";
 
@@ -137,11 +137,34 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
+/// Drops one column or table, and with it the files nothing else names. One transaction, with a short patience for
+/// locks. `gone` is the name it was put aside under.
+async fn purge(client: &mut Object, schema: &str, table: &str, column: Option<&str>, gone: &str) -> StoreResult<()> {
+    let tx = client.transaction().await.map_err(broken("purge dropped"))?;
+    tx.batch_execute("SET LOCAL lock_timeout = '2s'").await.map_err(broken("purge dropped"))?;
+    let app: Option<AppId> = schema.parse().ok();
+    let mark = gone.rsplit('_').next().unwrap_or_default();
+    let quoted_column = column.map(quoted);
+    if let Some(app) = app {
+        let is_of = |collection: &str, field: &str| match column {
+            Some(_) => column_mark(collection, field) == mark,
+            None => table_mark(collection) == mark,
+        };
+        files::purge(&tx, app, table, quoted_column.as_deref(), is_of).await?;
+    }
+    let statement = match &quoted_column {
+        Some(column) => format!("ALTER TABLE {table} DROP COLUMN IF EXISTS {column}"),
+        None => format!("DROP TABLE IF EXISTS {table}"),
+    };
+    tx.batch_execute(&statement).await.map_err(broken("purge dropped"))?;
+    tx.commit().await.map_err(committing("purge dropped"))
+}
+
 impl PgStore {
     /// Ends the window in which a rollback brings back what a release dropped: removes columns and tables dropped longer
     /// ago than `kept`. Answers how many. A table that is in use stays for the next time.
     pub async fn purge_dropped(&self, kept: chrono::Duration) -> StoreResult<u64> {
-        let client = self.client().await?;
+        let mut client = self.client().await?;
         let oldest =
             "SELECT to_char((extract(epoch FROM clock_timestamp()) * 1000)::bigint - $1::bigint, 'FM0000000000000')";
         let oldest: String = client
@@ -153,19 +176,11 @@ impl PgStore {
         for row in client.query(PURGE, &[&oldest]).await.map_err(broken("purge dropped"))? {
             let read = |place: usize| row.try_get::<_, Option<String>>(place).map_err(broken("purge dropped"));
             let (schema, table, column) = (read(0)?.unwrap_or_default(), read(1)?.unwrap_or_default(), read(2)?);
+            let gone = column.clone().unwrap_or_else(|| table.clone());
             let table = format!("{}.{}", quoted(&schema), quoted(&table));
-            let statement = match column {
-                Some(column) => format!("ALTER TABLE {table} DROP COLUMN IF EXISTS {}", quoted(&column)),
-                None => format!("DROP TABLE IF EXISTS {table}"),
-            };
-            // One transaction each (a multi-statement text is one), with a short patience for locks.
-            match client.batch_execute(&format!("SET LOCAL lock_timeout = {}; {statement}", literal("2s"))).await {
-                Ok(()) => {
-                    purged += 1;
-                }
-                Err(error) => {
-                    tracing::warn!(%table, error = %crate::error::chain(&error), "a dropped column or table stays");
-                }
+            match purge(&mut client, &schema, &table, column.as_deref(), &gone).await {
+                Ok(()) => purged += 1,
+                Err(error) => tracing::warn!(%table, ?error, "a dropped column or table stays"),
             }
         }
         Ok(purged)

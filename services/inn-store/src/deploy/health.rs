@@ -3,7 +3,8 @@
 use deadpool_postgres::Transaction;
 use inn_ports::StoreResult;
 use inn_protocol::app::AppDefinition;
-use inn_protocol::model::{Collection, CollectionKind, Model};
+use inn_protocol::auth_options::AuthOptions;
+use inn_protocol::model::{Collection, Model};
 use inn_protocol::{AppId, Code, Refusal};
 use inn_rules::filter::{AuthFacts, Scope, check_rule, compile};
 
@@ -14,12 +15,15 @@ use crate::filter_sql::{SqlParams, render};
 /// Reads a row of every collection and runs every rule once. The first thing that does not work is the refusal.
 pub(super) async fn check(tx: &Transaction<'_>, app: AppId, definition: &AppDefinition) -> StoreResult<()> {
     let model = &definition.model;
-    for collection in model.collections.iter().filter(|collection| collection.kind != CollectionKind::View) {
+    for collection in &model.collections {
         let table = table(app, collection);
         let read = format!("SELECT {} FROM {table} AS t LIMIT 1", row_json(collection, "t"));
         tx.query(&read, &[]).await.map_err(|error| failed(&collection.name, &error))?;
         for (name, rule) in rules(collection) {
-            check_one(tx, &table, collection, model, &format!("{}.{name}", collection.name), rule).await?;
+            check_one(tx, app, &table, collection, model, &format!("{}.{name}", collection.name), rule).await?;
+        }
+        for (name, rule) in sign_in_rules(collection) {
+            check_one(tx, app, &table, collection, model, &format!("{}.{name}", collection.name), &rule).await?;
         }
     }
     Ok(())
@@ -27,6 +31,7 @@ pub(super) async fn check(tx: &Transaction<'_>, app: AppId, definition: &AppDefi
 
 async fn check_one(
     tx: &Transaction<'_>,
+    app: AppId,
     table: &str,
     collection: &Collection,
     model: &Model,
@@ -38,7 +43,7 @@ async fn check_one(
     let scope = Scope { collection, model, now: chrono::DateTime::UNIX_EPOCH, auth: &auth, see_hidden: true };
     let expr = compile(rule, &scope).map_err(|error| error.into_rule_refusal(place))?;
     let mut params = SqlParams::starting_at(1);
-    let condition = render(&expr, "t", &mut params);
+    let condition = render(&expr, app, "t", &mut params);
     let run = format!("SELECT 1 FROM {table} AS t WHERE {condition} LIMIT 1");
     tx.query_typed(&run, &params.typed()).await.map_err(|error| failed(place, &error))?;
     Ok(())
@@ -55,6 +60,18 @@ fn rules(collection: &Collection) -> impl Iterator<Item = (&'static str, &str)> 
     ]
     .into_iter()
     .filter_map(|(name, rule)| Some((name, rule.as_deref().filter(|rule| !rule.is_empty())?)))
+}
+
+/// Those of an auth collection that are about signing in.
+fn sign_in_rules(collection: &Collection) -> impl Iterator<Item = (&'static str, String)> {
+    let options = if collection.is_auth() { collection.auth_options() } else { AuthOptions::default() };
+    [
+        ("authRule", options.auth_rule),
+        ("manageRule", options.manage_rule),
+        ("mfa.rule", options.mfa.enabled.then_some(options.mfa.rule)),
+    ]
+    .into_iter()
+    .filter_map(|(name, rule)| Some((name, rule.filter(|rule| !rule.is_empty())?)))
 }
 
 fn failed(place: &str, error: &tokio_postgres::Error) -> Refusal {

@@ -27,6 +27,7 @@ enum Value {
     },
     Number {
         sql: String,
+        nullable: bool,
     },
     /// Known at run time only: sorts by rank (1 number, 2 text), then number, then text; the others are blank.
     Key {
@@ -37,9 +38,9 @@ enum Value {
 }
 
 /// The comparison as an SQL expression that is NULL where it is NULL in `SQLite`.
-pub(super) fn render(op: Op, left: &Side, right: &Side, folding: Folding, params: &mut SqlParams) -> String {
+pub(super) fn render(op: Op, left: &Side, right: &Side, params: &mut SqlParams) -> String {
     match op {
-        Op::Eq | Op::Ne => equality(op == Op::Eq, left, right, folding, params),
+        Op::Eq | Op::Ne => equality(op == Op::Eq, left, right, params),
         Op::Gt => direct(Relation::Gt, left, right, params),
         Op::Ge => direct(Relation::Ge, left, right, params),
         Op::Lt => direct(Relation::Lt, left, right, params),
@@ -49,17 +50,10 @@ pub(super) fn render(op: Op, left: &Side, right: &Side, folding: Folding, params
     }
 }
 
-/// Whether operands that tell NULL and `''` apart are respected (section A.7, rule 5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Folding {
-    Respect,
-    FoldAll,
-}
-
 /// Section A.8, in its order.
-fn equality(equal: bool, left: &Side, right: &Side, folding: Folding, params: &mut SqlParams) -> String {
+fn equality(equal: bool, left: &Side, right: &Side, params: &mut SqlParams) -> String {
     let null_safe = if equal { Relation::Is } else { Relation::IsNot };
-    if folding == Folding::Respect && (left.unfolded || right.unfolded) {
+    if left.unfolded || right.unfolded {
         return direct(null_safe, left, right, params);
     }
     let (left_empty, right_empty) = (left.is_empty(), right.is_empty());
@@ -67,7 +61,7 @@ fn equality(equal: bool, left: &Side, right: &Side, folding: Folding, params: &m
         return constant(equal);
     }
     let relation = if equal { Relation::Eq } else { Relation::IsNot };
-    if left.is_literal() && !left_empty || right.is_literal() && !right_empty {
+    if left.sent || right.sent || left.is_literal() && !left_empty || right.is_literal() && !right_empty {
         if let Some(flag) = flag(equal, left, right).or_else(|| flag(equal, right, left)) {
             return flag;
         }
@@ -94,7 +88,14 @@ fn equality(equal: bool, left: &Side, right: &Side, folding: Folding, params: &m
 fn flag(equal: bool, side: &Side, other: &Side) -> Option<String> {
     let column = side.flag.as_ref()?;
     let wanted = other.bool_literal()?;
-    Some(if wanted == equal { column.clone() } else { format!("NOT {column}") })
+    let (is, is_not) = (column.clone(), format!("NOT {column}"));
+    Some(match (equal, wanted) {
+        // `!=` is never NULL.
+        (false, true) if side.nullable => format!("{column} IS NOT TRUE"),
+        (false, false) if side.nullable => format!("{column} IS NOT FALSE"),
+        (true, true) | (false, false) => is,
+        (true, false) | (false, true) => is_not,
+    })
 }
 
 /// An empty literal counts as `''` next to a literal that is not.
@@ -111,7 +112,15 @@ fn folded(side: &Side, params: &mut SqlParams) -> Value {
         Value::Text { sql, nullable: true, column } => {
             Value::Text { sql: format!("coalesce({sql}, '')"), nullable: false, column }
         }
-        Value::Key { rank, number, text } => Value::Key { rank: format!("coalesce({rank}, 2)"), number, text },
+        Value::Number { sql, nullable: true } => Value::Key {
+            rank: format!("CASE WHEN {sql} IS NULL THEN 2 ELSE 1 END"),
+            number: format!("coalesce({sql}, 0)"),
+            text: "''::text".to_owned(),
+        },
+        Value::Key { rank, number, text } => {
+            let (number, text) = (format!("coalesce({number}, 0)"), format!("coalesce({text}, '')"));
+            Value::Key { rank: format!("coalesce({rank}, 2)"), number, text }
+        }
         other => other,
     }
 }
@@ -139,7 +148,7 @@ fn value(side: &Side, other: Kind, affinity: bool, params: &mut SqlParams) -> Va
         }
         Kind::TextColumn | Kind::Text => text(side.value(params)),
         Kind::Number | Kind::Json if meets(Kind::TextColumn) => text(side.text(params)),
-        Kind::NumberColumn | Kind::Number => Value::Number { sql: side.value(params) },
+        Kind::NumberColumn | Kind::Number => Value::Number { sql: side.value(params), nullable: side.nullable },
         Kind::Json if meets(Kind::NumberColumn) => {
             let sql = side.value(params);
             Value::Key {
@@ -175,15 +184,15 @@ fn with(relation: Relation, left: &Value, right: &Value) -> String {
             let collate = if *a_column || *b_column { "" } else { " COLLATE \"C\"" };
             format!("{a}{collate} {} {b}", operator(relation, *a_null || *b_null))
         }
-        (Value::Number { sql: a }, Value::Number { sql: b }) => format!("{a} {} {b}", operator(relation, false)),
-        (Value::Number { .. }, Value::Text { sql, nullable, .. }) => {
-            // A number is less than any text.
-            let holds = matches!(relation, Relation::Lt | Relation::Le | Relation::IsNot);
-            fixed(relation, holds, sql, *nullable)
+        (Value::Number { sql: a, nullable: a_null }, Value::Number { sql: b, nullable: b_null }) => {
+            format!("{a} {} {b}", operator(relation, *a_null || *b_null))
         }
-        (Value::Text { sql, nullable, .. }, Value::Number { .. }) => {
-            let holds = matches!(relation, Relation::Gt | Relation::Ge | Relation::IsNot);
-            fixed(relation, holds, sql, *nullable)
+        // A number is less than any text.
+        (Value::Number { .. }, Value::Text { .. }) => {
+            fixed(relation, matches!(relation, Relation::Lt | Relation::Le | Relation::IsNot), left, right)
+        }
+        (Value::Text { .. }, Value::Number { .. }) => {
+            fixed(relation, matches!(relation, Relation::Gt | Relation::Ge | Relation::IsNot), left, right)
         }
         (Value::Key { .. }, _) | (_, Value::Key { .. }) => {
             format!("{} {} {}", key(left, true), operator(relation, true), key(right, false))
@@ -191,13 +200,34 @@ fn with(relation: Relation, left: &Value, right: &Value) -> String {
     }
 }
 
-/// Always the same answer, unless the text is NULL and the relation does not speak about NULL.
-fn fixed(relation: Relation, holds: bool, sql: &str, nullable: bool) -> String {
-    match relation {
-        Relation::Is | Relation::IsNot => constant(holds),
-        _ if !nullable => constant(holds),
-        _ if holds => format!("({sql} IS NOT NULL OR NULL::bool)"),
-        _ => format!("({sql} IS NULL AND NULL::bool)"),
+/// Always the same answer, unless a side is NULL and the relation speaks about it.
+fn fixed(relation: Relation, holds: bool, left: &Value, right: &Value) -> String {
+    let sides: Vec<&str> = [left, right].into_iter().filter_map(text_of).collect();
+    let known: Vec<String> = sides.iter().map(|sql| format!("({sql}) IS NOT NULL")).collect();
+    let unknown: Vec<String> = sides.iter().map(|sql| format!("({sql}) IS NULL")).collect();
+    // What is written anyway is written so that it refers to every parameter: one that nothing refers to has no type.
+    if sides.is_empty() {
+        return constant(holds);
+    }
+    let (known, unknown) = (known.join(" AND "), unknown.join(" AND "));
+    match (relation, sides.len()) {
+        // Two NULLs are the same.
+        (Relation::Is, 2) => format!("({unknown})"),
+        (Relation::IsNot, 2) => format!("NOT ({unknown})"),
+        (Relation::Is, _) => format!("({known} AND false)"),
+        (Relation::IsNot, _) => format!("({known} OR true)"),
+        _ if holds => format!("(({known}) OR NULL::bool)"),
+        _ => format!("(NOT ({known}) AND NULL::bool)"),
+    }
+}
+
+/// The SQL of a value that can be NULL or refers to a parameter.
+fn text_of(value: &Value) -> Option<&str> {
+    match value {
+        Value::Text { sql, nullable, .. } | Value::Number { sql, nullable } => {
+            (*nullable || sql.contains('$')).then_some(sql)
+        }
+        Value::Null | Value::Key { .. } => None,
     }
 }
 
@@ -214,8 +244,8 @@ fn against_null(relation: Relation, other: &Value) -> String {
 /// What is NULL exactly when the value is; `None` for values that never are.
 fn null_test(value: &Value) -> Option<&str> {
     match value {
-        Value::Null | Value::Number { .. } | Value::Text { nullable: false, .. } => None,
-        Value::Text { sql, .. } => Some(sql),
+        Value::Null | Value::Number { nullable: false, .. } | Value::Text { nullable: false, .. } => None,
+        Value::Text { sql, .. } | Value::Number { sql, .. } => Some(sql),
         Value::Key { rank, .. } => Some(rank),
     }
 }
@@ -224,7 +254,10 @@ fn key(value: &Value, collate: bool) -> String {
     let collate = if collate { " COLLATE \"C\"" } else { "" };
     match value {
         Value::Null => format!("ROW(NULL::int, 0::float8, ''::text{collate})"),
-        Value::Number { sql } => format!("ROW(1, {sql}, ''::text{collate})"),
+        Value::Number { sql, nullable: false } => format!("ROW(1, {sql}, ''::text{collate})"),
+        Value::Number { sql, .. } => {
+            format!("ROW(CASE WHEN {sql} IS NULL THEN NULL ELSE 1 END, coalesce({sql}, 0), ''::text{collate})")
+        }
         Value::Text { sql, nullable: false, .. } => format!("ROW(2, 0::float8, ({sql}){collate})"),
         Value::Text { sql, .. } => {
             format!("ROW(CASE WHEN {sql} IS NULL THEN NULL ELSE 2 END, 0::float8, coalesce({sql}, ''){collate})")
@@ -255,7 +288,8 @@ fn like(matching: bool, left: &Side, right: &Side, params: &mut SqlParams) -> St
     let pattern = match right.searched().map(|searched| literal_pattern(&searched)) {
         Some(Some(pattern)) => bind_text(&pattern, params),
         // Ends in a lone backslash, where PostgreSQL would raise an error: nothing matches.
-        Some(None) => return fixed(Relation::Eq, !matching, &text, left.nullable),
+        Some(None) if matching => return format!("(({text}) IS NULL AND NULL::bool)"),
+        Some(None) => return format!("(({text}) IS NOT NULL OR NULL::bool)"),
         None => format!("('%' || {} || '%')", right.text(params)),
     };
     let collate = if left.kind == Kind::TextColumn { "" } else { " COLLATE \"C\"" };

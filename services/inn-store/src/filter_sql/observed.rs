@@ -1,5 +1,6 @@
 //! Cases observed on the real PocketBase 0.39.8 (reference notes, section H.3): those over a record's own fields.
 
+use inn_protocol::AppId;
 use inn_rules::filter::{AuthFacts, Scope, compile};
 
 use super::*;
@@ -61,7 +62,7 @@ const CASES: &[(&str, &str)] = &[
 
 pub(super) async fn found(store: &PgStore, table: &str, expr: &Expr) -> Vec<String> {
     let mut params = SqlParams::starting_at(1);
-    let condition = render(expr, "t", &mut params);
+    let condition = render(expr, AppId::new(), "t", &mut params);
     let sql = format!("SELECT t.\"id\" FROM {table} AS t WHERE {condition} ORDER BY t.\"_row\"");
     let rows = store.client().await.unwrap().query_typed(&sql, &params.typed()).await;
     rows.unwrap_or_else(|error| panic!("{sql}\n{error:?}")).iter().map(|row| row.get(0)).collect()

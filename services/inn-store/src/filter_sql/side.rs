@@ -8,15 +8,15 @@ use crate::columns::{SqlValue, ident};
 /// The static kinds of reference section A.11.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// **T**: a text column. Never NULL.
+    /// **T**: a text column.
     TextColumn,
-    /// **N**: a number or bool column. Never NULL.
+    /// **N**: a number or bool column.
     NumberColumn,
     /// **J**: a json field or path, any kind at run time.
     Json,
     /// **t**: text without affinity.
     Text,
-    /// **n**: a number without affinity. Never NULL.
+    /// **n**: a number without affinity.
     Number,
     Null,
 }
@@ -45,21 +45,23 @@ pub(super) struct Side {
     pub(super) nullable: bool,
     /// NULL and `''` are not the same here (section A.8, first row).
     pub(super) unfolded: bool,
+    /// Compared as a literal that is not empty: PocketBase takes the sent list for one (section A.8).
+    pub(super) sent: bool,
 }
 
 impl Side {
-    pub(super) fn new(operand: &Operand, alias: &str, params: &mut SqlParams) -> Self {
+    /// What is the same for every row; fields are made by [`Self::field`].
+    pub(super) fn literal(operand: &Operand) -> Self {
         match operand {
-            Operand::Field(field) => Self::field(field, alias, params),
             Operand::Text(text) => Self::of(Kind::Text, Source::Text(text.clone())),
             Operand::Number(number) => Self::of(Kind::Number, Source::Number(*number)),
             Operand::Bool(flag) => Self::of(Kind::Number, Source::Bool(*flag)),
-            Operand::Null => Self { nullable: true, ..Self::of(Kind::Null, Source::Null) },
+            _ => Self { nullable: true, ..Self::of(Kind::Null, Source::Null) },
         }
     }
 
     const fn of(kind: Kind, source: Source) -> Self {
-        Self { kind, source, flag: None, nullable: false, unfolded: false }
+        Self { kind, source, flag: None, nullable: false, unfolded: false, sent: false }
     }
 
     fn text_sql(sql: &str, nullable: bool) -> Self {
@@ -70,28 +72,46 @@ impl Side {
         Self::of(Kind::Number, Source::Sql { value: format!("{sql}::float8"), text: format!("{sql}::text") })
     }
 
-    fn field(field: &FieldRef, alias: &str, params: &mut SqlParams) -> Self {
+    /// One element of a list: NULL when the list is empty.
+    pub(super) fn element(sql: &str, lower: bool) -> Self {
+        if lower { Self::text_sql(&format!("lower({sql} COLLATE \"C\")"), true) } else { Self::text_sql(sql, true) }
+    }
+
+    /// The great-circle distance of two points in km; NULL when a part is no number (section A.10).
+    pub(super) fn distance([lon_a, lat_a, lon_b, lat_b]: &[String; 4]) -> Self {
+        // Beyond these bounds PostgreSQL raises an error instead of answering NULL.
+        let angle = |degrees: &str| format!("radians(CASE WHEN abs({degrees}) <= 1e300 THEN {degrees} END)");
+        let (lon_a, lat_a, lon_b, lat_b) = (angle(lon_a), angle(lat_a), angle(lon_b), angle(lat_b));
+        let value = format!(
+            "(SELECT CASE WHEN abs(_c.v) <= 1 THEN 6371 * acos(_c.v) END FROM (SELECT cos(_a.y1) * cos(_a.y2) * cos(_a.x2 - _a.x1) + sin(_a.y1) * sin(_a.y2) AS v FROM (SELECT {lon_a} AS x1, {lat_a} AS y1, {lon_b} AS x2, {lat_b} AS y2) AS _a) AS _c)"
+        );
+        let text = format!("inn.real_text({value})");
+        Self { nullable: true, unfolded: true, ..Self::of(Kind::Number, Source::Sql { value, text }) }
+    }
+
+    /// A field of the row `alias`.
+    pub(super) fn field(field: &FieldRef, alias: &str, params: &mut SqlParams) -> Self {
         let column = format!("{alias}.{}", ident(&field.name));
+        // A joined row may be missing.
+        let nullable = !field.is_here();
         let side = match field.class {
             FieldClass::Text if field.length => {
-                Self::count_sql(&format!("(CASE WHEN {column} = '' THEN 0 ELSE 1 END)"))
+                Self::count_sql(&format!("(CASE WHEN coalesce({column}, '') = '' THEN 0 ELSE 1 END)"))
             }
             // One value at a time, of a single value: the value, without the column's affinity.
-            FieldClass::Text if field.each => Self::text_sql(&column, false),
-            FieldClass::Text => Self { kind: Kind::TextColumn, ..Self::text_sql(&column, false) },
+            FieldClass::Text if field.each => Self::text_sql(&column, nullable),
+            FieldClass::Text => Self { kind: Kind::TextColumn, ..Self::text_sql(&column, nullable) },
             FieldClass::Number => {
                 let text = format!("inn.number_text({column})");
-                Self::of(Kind::NumberColumn, Source::Sql { value: column, text })
+                Self { nullable, ..Self::of(Kind::NumberColumn, Source::Sql { value: column, text }) }
             }
             FieldClass::Bool => {
                 let (value, text) = (format!("{column}::int::float8"), format!("{column}::int::text"));
-                Self { flag: Some(column), ..Self::of(Kind::NumberColumn, Source::Sql { value, text }) }
+                Self { flag: Some(column), nullable, ..Self::of(Kind::NumberColumn, Source::Sql { value, text }) }
             }
-            FieldClass::List if field.length => Self::count_sql(&format!("cardinality({column})")),
-            // Stands for one element: [`Side::element`] names it wherever it is used.
-            FieldClass::List if field.each => Self::text_sql("NULL::text", true),
-            FieldClass::List => Self::text_sql(&format!("array_to_json({column})::text"), false),
-            FieldClass::Geo if field.path.is_empty() => Self::text_sql(&format!("{column}::text"), false),
+            FieldClass::List if field.length => Self::count_sql(&format!("coalesce(cardinality({column}), 0)")),
+            FieldClass::List => Self::text_sql(&format!("array_to_json({column})::text"), nullable),
+            FieldClass::Geo if field.path.is_empty() => Self::text_sql(&format!("{column}::text"), nullable),
             FieldClass::Json | FieldClass::Geo => {
                 let value = json_path(&column, &field.path, params);
                 let text = format!("inn.json_text({value})");
@@ -107,9 +127,30 @@ impl Side {
         }
     }
 
-    /// The same operand with another value: one element of its list.
-    pub(super) fn element(&self, sql: &str) -> Self {
-        Self { source: Source::Sql { value: sql.to_owned(), text: sql.to_owned() }, ..self.clone() }
+    /// A value of a list in the body.
+    pub(super) fn of_the_body(self) -> Self {
+        Self { sent: true, ..self }
+    }
+
+    /// One value of a fresh walk, of which nothing is known beforehand.
+    pub(super) fn walked(self) -> Self {
+        Self { sent: false, ..self }
+    }
+
+    /// The same operand, with NULL and `''` alike.
+    pub(super) fn folding(self) -> Self {
+        Self { unfolded: false, ..self }
+    }
+
+    /// As a number of degrees: NULL for what is none.
+    pub(super) fn number(&self, params: &mut SqlParams) -> String {
+        let value = self.value(params);
+        match self.kind {
+            Kind::NumberColumn | Kind::Number => value,
+            Kind::Json => format!("inn.json_numeric({value})"),
+            Kind::TextColumn | Kind::Text => format!("inn.numeric_value({value})"),
+            Kind::Null => "NULL::float8".to_owned(),
+        }
     }
 
     pub(super) const fn is_literal(&self) -> bool {

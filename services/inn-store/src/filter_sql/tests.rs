@@ -1,4 +1,5 @@
-use inn_rules::filter::{AuthFacts, Op, Scope, compile, matches};
+use inn_protocol::AppId;
+use inn_rules::filter::{AuthFacts, Comparison, Op, Operand, Scope, compile, matches};
 use serde_json::{Map, Value, json};
 
 use super::observed::found;
@@ -18,7 +19,7 @@ fn compiled(filter: &str) -> Expr {
 
 fn rendered(filter: &str) -> (String, Vec<SqlValue>) {
     let mut params = SqlParams::starting_at(1);
-    let sql = render(&compiled(filter), "t", &mut params);
+    let sql = render(&compiled(filter), AppId::new(), "t", &mut params);
     (sql, params.values().to_vec())
 }
 
@@ -31,7 +32,74 @@ fn equality_of_a_text_column_stays_plain_for_indexes() {
     let (sql, _) = rendered("author = 'u1' && msel:each ?= 'a'");
     assert_eq!(sql, "(t.\"author\" = $1::text AND t.\"msel\" @> $2::text[])");
     let (sql, _) = rendered("author = 'u1' && msel:each = 'a'");
-    assert!(sql.starts_with("(t.\"author\" = $1::text AND EXISTS (SELECT 1 FROM "), "{sql}");
+    assert!(sql.starts_with("(t.\"author\" = $1::text AND (t.\"msel\" @> $3::text[] AND NOT EXISTS "), "{sql}");
+}
+
+#[test]
+fn relations_become_semi_joins_that_an_index_serves() {
+    let shape = |filter: &str| {
+        let app = AppId::new();
+        let mut params = SqlParams::starting_at(1);
+        render(&compiled(filter), app, "t", &mut params).replace(&format!("\"{app}\"."), "")
+    };
+    assert_eq!(
+        shape("author.title = 'x'"),
+        "EXISTS (SELECT 1 FROM \"posts\" AS _j1 WHERE _j1.\"id\" = t.\"author\" AND _j1.\"title\" = $1::text)"
+    );
+    assert_eq!(
+        shape("tagsm.title ?= 'x'"),
+        "t.\"tagsm\" && ARRAY(SELECT _j1.\"id\" FROM \"posts\" AS _j1 WHERE _j1.\"title\" = $1::text)"
+    );
+    assert_eq!(
+        shape("posts_via_author.num > 1"),
+        "(EXISTS (SELECT 1 FROM \"posts\" AS _j2 WHERE _j2.\"author\" = t.\"id\" AND _j2.\"num\" > $2::float8) \
+         AND NOT EXISTS (SELECT 1 FROM \"posts\" AS _j1 WHERE _j1.\"author\" = t.\"id\" AND NOT (_j1.\"num\" > $1::float8)))"
+    );
+    // The same row, so one join; alternatives and other relations on their own.
+    let same = shape("posts_via_author.num ?> 1 && posts_via_author.title ?= 'x'");
+    assert_eq!(same.matches("SELECT").count(), 1, "{same}");
+    let apart = shape("author.title = 'x' || tagsm.title ?= 'x'");
+    assert_eq!(apart.matches("SELECT").count(), 2, "{apart}");
+}
+
+#[tokio::test]
+async fn relations_find_what_pocketbase_finds() {
+    let (store, _db) = TestDb::new().await;
+    let (app, posts) = filled(&store).await;
+    let rows = [
+        json!({"id": "u1", "title": "Ann", "author": "", "tagsm": ["t1", "t2"]}),
+        json!({"id": "u2", "title": "bob", "author": "u1", "tagsm": ["t2"]}),
+        json!({"id": "t1", "title": "red", "num": 1}),
+        json!({"id": "t2", "title": "green", "num": 2}),
+    ];
+    for row in &rows {
+        insert(&store, app, &posts, row.as_object().unwrap()).await;
+    }
+    let table = table(app, &posts);
+    for (filter, wanted) in [
+        ("author.title = 'Ann'", &["p1", "p5", "u2"][..]),
+        ("author.author.title = 'Ann'", &["p3", "p20"]),
+        ("author.title != '' && author.title != 'Ann'", &["p3", "p20"]),
+        ("tagsm.title ?= 'red' && tagsm.title ?= 'green'", &[]),
+        ("tagsm.title ?= 'red'", &["p1", "p5", "p20", "u1"]),
+        ("tagsm.title = 'green'", &["p3", "u2"]),
+        ("tagsm.title ?= 'green' && tagsm.num ?= 2", &["p1", "p3", "u1", "u2"]),
+        ("posts_via_author.num = 10 || posts_via_author.num ?= 8", &["u2"]),
+        ("posts_via_tagsm.id ?= 'u2'", &["t2"]),
+        ("@collection.posts.title ?= 'Ann' && id = 'u1'", &["u1"]),
+        ("@collection.posts.title = 'Ann'", &[]),
+        ("geoDistance(loc.lon, loc.lat, 23.32, 42.69) < 1 && loc.lon != 0", &["p1"]),
+        ("meta.a !~ null", &[]),
+        ("tagsm:length <= '' && id = 'u1'", &["u1"]),
+    ] {
+        let mut params = SqlParams::starting_at(1);
+        let condition = render(&compiled(filter), app, "t", &mut params);
+        let sql = format!("SELECT t.\"id\" FROM {table} AS t WHERE {condition} ORDER BY t.\"_row\"");
+        let rows = store.client().await.unwrap().query_typed(&sql, &params.typed()).await;
+        let rows = rows.unwrap_or_else(|error| panic!("{filter}\n{sql}\n{error:?}"));
+        let ids: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+        assert_eq!(ids, wanted, "{filter}\n{sql}");
+    }
 }
 
 #[test]
@@ -58,7 +126,7 @@ fn nothing_of_a_request_becomes_text_of_a_query() {
 #[test]
 fn parameters_are_numbered_from_the_given_place() {
     let mut params = SqlParams::starting_at(7);
-    let sql = render(&compiled("title = 'a' && num = 2"), "x", &mut params);
+    let sql = render(&compiled("title = 'a' && num = 2"), AppId::new(), "x", &mut params);
     assert_eq!(sql, "(x.\"title\" = $7::text AND x.\"num\" = $8::float8)");
 }
 

@@ -134,9 +134,12 @@ fn within_role(role: Role, consent: &Consent) -> Result<(), Refusal> {
         Some(("Only editors and owners can let an agent answer other people's requests", "editor"))
     } else if consent.plain_token && role < Role::Owner {
         Some(("Only owners can let an agent use a plain token, without its signature", "owner"))
-    } else if consent.app_record.is_some() && role < Role::Owner {
-        // Until people sign in to the app itself, nothing shows that a record is theirs.
-        Some(("Only owners can link a record of the app's users to a grant", "owner"))
+    } else if consent.app_record.is_some() && !consent.record_proved && role < Role::Owner {
+        // Nothing else shows that a record is theirs.
+        Some((
+            "Without a token of the app's own sign-in (appToken) only owners can link a record of its users to a grant",
+            "owner",
+        ))
     } else {
         None
     };

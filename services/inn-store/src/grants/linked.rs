@@ -22,7 +22,8 @@ pub(super) async fn check(tx: &Transaction<'_>, app: AppId, record: &str) -> Sto
     }
     // PostgreSQL takes no U+0000 in a text, and no id has one.
     if !record.contains('\0') {
-        for collection in app.definition.model.collections.iter().filter(|collection| collection.is_auth()) {
+        let (collections, record) = app.definition.model.account(record);
+        for collection in collections {
             let text = format!("SELECT FROM {} AS t WHERE t.id = $1 FOR SHARE", columns::table(app.id, collection));
             if maybe(tx, "record of a grant", &text, &[&record]).await?.is_some() {
                 return Ok(Ok(()));

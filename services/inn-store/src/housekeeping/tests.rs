@@ -28,7 +28,10 @@ async fn what_has_expired_goes_and_what_has_not_stays() {
         .await
         .unwrap();
     let done = store.housekeeping().await.unwrap();
-    assert_eq!(done, Housekept { partitions: 0, nonces: 12_000, idempotency_keys: 1, outbox_events: 1 });
+    assert_eq!(
+        done,
+        Housekept { partitions: 0, nonces: 12_000, idempotency_keys: 1, outbox_events: 1, account_rows: 0 }
+    );
     let left: Vec<String> = admin
         .query("SELECT nonce FROM inn.nonces ORDER BY 1", &[])
         .await

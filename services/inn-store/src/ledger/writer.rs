@@ -11,6 +11,7 @@ use tokio_postgres::types::ToSql;
 
 use crate::error::{broken, no_connection};
 use crate::register::printable;
+use crate::step::account;
 use crate::step::guard::replayed;
 
 /// Entries that may wait; more are told that the register is busy, and the call is not answered.
@@ -87,9 +88,9 @@ const INSERT: &str = "
 WITH input AS MATERIALIZED (
     SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::uuid[], $6::text[], $7::uuid[], $8::text[], $9::text[],
         $10::text[], $11::text[], $12::uuid[], $13::int8[], $14::uuid[], $15::int8[], $16::uuid[], $17::uuid[], $18::int8[], $19::uuid[],
-        $20::text[], $21::text[], $22::timestamptz[])
+        $20::text[], $21::text[], $22::timestamptz[], $23::text[])
         WITH ORDINALITY AS t (call, tenant, app, caller, user_id, agent, grant_id, action, target, facts, outcome,
-            live_app, app_epoch, live_grant, grant_epoch, member_tenant, member_user, member_epoch, session, nonce_agent, nonce, expires, ord)
+            live_app, app_epoch, live_grant, grant_epoch, member_tenant, member_user, member_epoch, session, nonce_agent, nonce, expires, app_user, ord)
 ),
 live AS MATERIALIZED (
     SELECT i.*,
@@ -100,7 +101,8 @@ live AS MATERIALIZED (
             OR EXISTS (SELECT FROM inn.members m WHERE m.tenant = i.member_tenant AND m.user_id = i.member_user
                 AND m.epoch = i.member_epoch AND m.removed_at IS NULL))
         AND (i.session IS NULL
-            OR EXISTS (SELECT FROM inn.sessions s WHERE s.id = i.session AND s.ended_at IS NULL AND s.expires_at > clock_timestamp())) AS live,
+            OR EXISTS (SELECT FROM inn.sessions s WHERE s.id = i.session AND s.ended_at IS NULL AND s.expires_at > clock_timestamp()))
+        AND (i.app_user IS NULL OR inn.app_user_live(i.app_user)) AS live,
         row_number() OVER (PARTITION BY i.nonce_agent, i.nonce ORDER BY i.ord) AS turn
     FROM input i
 ),
@@ -147,6 +149,7 @@ struct Columns<'a> {
     nonce_agent: Vec<Option<&'a str>>,
     nonce: Vec<Option<&'a str>>,
     expires: Vec<Option<chrono::DateTime<chrono::Utc>>>,
+    app_user: Vec<Option<String>>,
 }
 
 impl<'a> Columns<'a> {
@@ -182,9 +185,10 @@ impl<'a> Columns<'a> {
         self.nonce_agent.push(nonce.map(|nonce| nonce.agent.as_str()));
         self.nonce.push(nonce.map(|nonce| nonce.nonce.as_str()));
         self.expires.push(nonce.map(|nonce| nonce.expires));
+        self.app_user.push(account::spec(live.and_then(|live| live.app_user.as_ref())));
     }
 
-    fn parameters(&self) -> [&(dyn ToSql + Sync); 22] {
+    fn parameters(&self) -> [&(dyn ToSql + Sync); 23] {
         [
             &self.call,
             &self.tenant,
@@ -208,6 +212,7 @@ impl<'a> Columns<'a> {
             &self.nonce_agent,
             &self.nonce,
             &self.expires,
+            &self.app_user,
         ]
     }
 }

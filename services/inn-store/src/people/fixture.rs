@@ -143,6 +143,7 @@ pub(crate) fn consent(user: UserId, scopes: &[&str]) -> Consent {
         others_requests: false,
         plain_token: false,
         app_record: None,
+        record_proved: false,
     }
 }
 
@@ -168,6 +169,7 @@ pub(crate) fn call_in(tenant: TenantId, action: &str) -> CallRecord {
         helper: None,
         grant: None,
         via: None,
+        app_user: None,
         action: action.to_owned(),
         target: String::new(),
         body: Digest::of(b""),

@@ -158,6 +158,7 @@ fn platform_call(tenant: TenantId, app: AppId, slug: &str) -> CallRecord {
         helper: None,
         grant: None,
         via: None,
+        app_user: None,
         action: "requests.sweep".to_owned(),
         target: slug.to_owned(),
         body: Digest::of(b""),

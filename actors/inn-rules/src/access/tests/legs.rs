@@ -8,7 +8,7 @@ use inn_protocol::people::Role;
 use inn_protocol::{AppId, Code};
 
 use super::fixture::{LOOPBACK, PUBLIC, actions, agent, app, asked, full_agent, id, key, other_tenant, person};
-use crate::access::{Host, explain};
+use crate::access::{Host, RowRule, explain};
 
 fn list() -> Action {
     Action::ListRecords { entity: "cards".to_owned() }
@@ -48,7 +48,9 @@ fn a_visitor_counts_on_loopback_and_without_sign_in_only() {
     let create = Action::CreateRecord { entity: "cards".to_owned() };
     assert!(asked(&Caller::Visitor, &create, Some(&app(AuthMode::None)), LOOPBACK).is_ok());
     assert_eq!(code(&Caller::Visitor, &create, PUBLIC), Code::Unauthenticated);
-    let multi = asked(&Caller::Visitor, &create, Some(&app(AuthMode::MultiUser)), LOOPBACK);
+    // In an app with accounts of its own a visitor is a guest like every other.
+    let ask = Action::Ask { capability: "summarise-board".to_owned() };
+    let multi = asked(&Caller::Visitor, &ask, Some(&app(AuthMode::MultiUser)), LOOPBACK);
     assert_eq!(multi.unwrap_err().code, Code::Unauthenticated);
 }
 
@@ -162,4 +164,39 @@ fn explaining_and_deciding_agree_and_name_the_leg() {
     assert_eq!(json["legs"][1]["scope"], "data:cards:write");
     assert_eq!(json["legs"][1]["code"], "insufficient_scope");
     assert!(json["legs"][1]["whoCanFix"].is_string());
+}
+
+#[test]
+fn a_file_token_opens_files_and_nothing_else() {
+    let app = app(AuthMode::None);
+    let caller = Caller::Agent(Agent { via: Via::FileToken, ..full_agent(Role::Owner) });
+    let file =
+        |protected| Action::ReadFile { entity: "cards".into(), id: "r1".into(), name: "a.png".into(), protected };
+    for protected in [true, false] {
+        assert!(asked(&caller, &file(protected), Some(&app), PUBLIC).is_ok());
+    }
+    for action in [list(), Action::TakeFileToken, Action::DescribeApp] {
+        assert_eq!(asked(&caller, &action, Some(&app), PUBLIC).unwrap_err().code, Code::InvalidToken, "{action:?}");
+    }
+}
+
+#[test]
+fn a_protected_file_falls_under_the_view_rule_and_another_one_does_not() {
+    let file =
+        |protected| Action::ReadFile { entity: "cards".into(), id: "r1".into(), name: "a.png".into(), protected };
+    let viewer = Caller::Person(person(Role::Viewer));
+    let members_only = app(AuthMode::None);
+    let view = Action::ViewRecord { entity: "cards".to_owned(), id: "r1".to_owned() };
+    let rule = |action: &Action| asked(&viewer, action, Some(&members_only), PUBLIC).unwrap().rule;
+    assert_eq!(rule(&file(true)), rule(&view));
+    assert_eq!(rule(&file(false)), RowRule::Any);
+    // Public means the app's public: everybody where people sign in to the app itself, else its members.
+    let own_accounts = app(AuthMode::MultiUser);
+    assert!(asked(&Caller::Stranger, &file(false), Some(&own_accounts), PUBLIC).is_ok());
+    let guest = asked(&Caller::Stranger, &file(true), Some(&own_accounts), PUBLIC).unwrap();
+    assert_eq!(guest.rule, asked(&Caller::Stranger, &view, Some(&own_accounts), PUBLIC).unwrap().rule);
+    for protected in [false, true] {
+        let refused = asked(&Caller::Stranger, &file(protected), Some(&members_only), PUBLIC).unwrap_err();
+        assert_eq!(refused.code, Code::Unauthenticated);
+    }
 }

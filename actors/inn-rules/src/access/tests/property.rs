@@ -40,6 +40,9 @@ fn action() -> impl Strategy<Value = Action> {
         Action::CreateRecord { .. } => Action::CreateRecord { entity: name },
         Action::UpdateRecord { id, .. } => Action::UpdateRecord { entity: name, id },
         Action::DeleteRecord { id, .. } => Action::DeleteRecord { entity: name, id },
+        Action::ReadFile { id, name: file, protected, .. } => {
+            Action::ReadFile { entity: name, id, name: file, protected }
+        }
         Action::RunOperation { .. } => Action::RunOperation { operation: name },
         Action::Ask { .. } => Action::Ask { capability: name },
         other => other,
@@ -76,7 +79,7 @@ proptest! {
         fresh in any::<bool>(),
         multi in any::<bool>(),
         loopback in any::<bool>(),
-        via in prop_oneof![Just(Via::Signed), Just(Via::PlainToken), Just(Via::LoopbackToken)],
+        via in prop_oneof![Just(Via::Signed), Just(Via::PlainToken), Just(Via::LoopbackToken), Just(Via::FileToken)],
         helper in any::<bool>(),
         scopes in proptest::collection::btree_set(scope(), 0..12),
         action in action(),

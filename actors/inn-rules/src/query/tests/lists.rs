@@ -4,7 +4,7 @@ use inn_protocol::model::{Collection, Model};
 use serde_json::json;
 
 use crate::filter::{AuthFacts, Expr, FieldClass, Scope};
-use crate::query::{Expanded, ListParams, SortBy, expand, sort};
+use crate::query::{Link, ListParams, SortBy, expand_paths, expand_step, sort};
 
 fn collections() -> (Collection, Model) {
     let cards: Collection = serde_json::from_value(json!({
@@ -109,7 +109,8 @@ fn only_owners_may_use_request_forms_in_a_filter_or_sort() {
         assert_eq!(refusal.code, Code::Forbidden);
         assert_eq!(refusal.message, "Only superusers can filter by @request.");
     }
-    assert!(with_scope(true, |scope| list.client_filter(scope)).is_ok());
+    let filtered = params(&[("filter", "title ~ '@request.'")]).unwrap();
+    assert!(with_scope(true, |scope| filtered.client_filter(scope)).is_ok());
 }
 
 #[test]
@@ -121,15 +122,41 @@ fn an_empty_filter_is_none_and_a_blank_one_an_error() {
 }
 
 #[test]
-fn expand_follows_direct_relations_and_leaves_the_rest_out() {
+fn an_expand_path_is_read_without_blanks_and_kept_once_in_its_longest_form() {
+    let paths = |spec: &str| expand_paths(spec).iter().map(|path| path.join(".")).collect::<Vec<_>>().join(" ");
+    assert_eq!(paths(" labels , .list. ,labels,list.board,li st"), "labels list.board");
+    assert_eq!(paths("a.b.c,a.b,a,ab"), "a.b.c ab");
+    assert_eq!(paths("a..b"), "a..b", "an empty name in the middle is a name nothing has");
+    assert_eq!(paths(", .,.. ,"), "");
+}
+
+#[test]
+fn expand_follows_relations_and_back_relations_and_nothing_else() {
     let (cards, model) = collections();
-    let spec = " labels , .list. ,labels,title,nope,lost,secret,list.board,cards_via_list,__proto__,";
-    let relations = expand(spec, &cards, &model, false).relations;
-    let expected = [
-        Expanded { field: "labels".to_owned(), target: "labels".to_owned(), multiple: true },
-        Expanded { field: "list".to_owned(), target: "lists".to_owned(), multiple: false },
-    ];
-    assert_eq!(relations, expected);
-    assert!(expand("title", &cards, &model, false).is_empty());
-    assert!(!expand("secret", &cards, &model, true).is_empty());
+    let step = |name: &str, see_hidden| {
+        let step = expand_step(name, &cards, &model, see_hidden)?;
+        Some((step.target.name.as_str(), matches!(step.link, Link::Back(_)), step.multiple))
+    };
+    assert_eq!(step("labels", false), Some(("labels", false, true)));
+    assert_eq!(step("list", false), Some(("lists", false, false)));
+    for name in
+        ["title", "nope", "lost", "secret", "Labels", "cards_via_list", "_via_list", "lists_via_", "__proto__", ""]
+    {
+        assert_eq!(step(name, false), None, "{name:?}");
+    }
+    assert!(step("secret", true).is_some(), "owners follow hidden relations too");
+}
+
+#[test]
+fn a_back_relation_leads_to_many_unless_a_unique_index_makes_it_one() {
+    let (cards, mut model) = collections();
+    let lists = model.collection("lists").unwrap().clone();
+    let step = |model: &Model, name: &str| expand_step(name, &lists, model, false).map(|step| step.multiple);
+    assert_eq!(step(&model, "cards_via_list"), Some(true));
+    assert_eq!(step(&model, "CARDS_via_list"), Some(true), "collections are found whatever their case");
+    assert_eq!(step(&model, "cards(list)"), Some(true), "the old form");
+    assert_eq!(step(&model, "cards_via_labels"), None, "it points elsewhere");
+    let unique = format!("CREATE UNIQUE INDEX `one` ON `{}` (`list`)", cards.name);
+    model.collections.iter_mut().find(|other| other.id == cards.id).unwrap().indexes.push(unique);
+    assert_eq!(step(&model, "cards_via_list"), Some(false));
 }

@@ -75,7 +75,8 @@ pub(crate) async fn deploy(args: Deploy) -> CliResult<()> {
     let person = context.person()?;
     let (bytes, opened) = bundle::open(&args.path)?;
     // What is wrong with the bundle itself is said here, before a byte is sent.
-    let definition = inn_bundle::load(&opened, chrono::Utc::now())?;
+    let mut definition = inn_bundle::load(&opened, chrono::Utc::now())?;
+    inn_rules::view::infer(&mut definition.model)?;
     let slug = args.slug.unwrap_or_else(|| slug_of(&opened.manifest.id));
     let capabilities = args.capabilities.join(",");
     let mut options = vec![("slug", slug.as_str())];

@@ -229,6 +229,7 @@ async fn verify(person: &Person, out: Out, kept: Option<PathBuf>) -> CliResult<(
 /// One entry on one line: when, who, for whom, what, on what, how it ended.
 fn entry(entry: &Value) -> String {
     let who = match (text(entry, "/facts/agent"), text(entry, "/facts/user")) {
+        (agent, user) if agent.is_empty() && user.is_empty() => text(entry, "/facts/appUser"),
         (agent, user) if agent.is_empty() => user,
         (agent, user) if user.is_empty() => format!("agent {agent}"),
         (agent, user) => format!("agent {agent} for {user}"),

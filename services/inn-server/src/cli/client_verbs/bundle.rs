@@ -92,7 +92,8 @@ pub(crate) fn unpack(args: &Unpack) -> CliResult<()> {
 pub(crate) fn validate(args: &Validate) -> CliResult<()> {
     let out = Out::new(args.json);
     let (_, bundle) = open(&args.path)?;
-    let definition = inn_bundle::load(&bundle, Utc::now())?;
+    let mut definition = inn_bundle::load(&bundle, Utc::now())?;
+    inn_rules::view::infer(&mut definition.model)?;
     let entities: Vec<_> = definition.model.collections.iter().map(|collection| &collection.name).collect();
     let operations: Vec<_> = definition.operations.iter().map(|operation| &operation.name).collect();
     let capabilities: Vec<_> = definition.capabilities.iter().map(|capability| &capability.name).collect();

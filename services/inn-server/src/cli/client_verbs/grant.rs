@@ -94,9 +94,12 @@ struct Approve {
     /// The agent may use its token without signing; less safe
     #[arg(long)]
     plain_token: bool,
-    /// Your own record in the app's users, for apps with their own sign-in
-    #[arg(long, value_name = "ID")]
+    /// The record of the app's users the agent acts as, for apps with their own sign-in; only owners name one
+    #[arg(long, value_name = "ID", conflicts_with = "app_token_file")]
     app_record: Option<String>,
+    /// File whose first line is a token of your own sign-in to the app: the agent acts as you there
+    #[arg(long, value_name = "FILE")]
+    app_token_file: Option<PathBuf>,
     /// The short code the agent showed; checked before anything is granted
     #[arg(long)]
     code: Option<String>,
@@ -261,6 +264,7 @@ async fn approve(context: &Context, args: Approve) -> CliResult<()> {
         return Err(CliError::Usage(what.to_owned()));
     }
     let password = secret::password(args.password_file.as_deref(), "Your password, to consent")?;
+    let app_token = args.app_token_file.as_deref().map(secret::token).transpose()?;
     let mut consent = json!({"password": password});
     if let Some(consent) = consent.as_object_mut() {
         if !args.scopes.is_empty() {
@@ -273,6 +277,9 @@ async fn approve(context: &Context, args: Approve) -> CliResult<()> {
         }
         if let Some(record) = args.app_record {
             consent.insert("appRecord".to_owned(), record.into());
+        }
+        if let Some(token) = app_token {
+            consent.insert("appToken".to_owned(), token.into());
         }
     }
     let answer = person.approve(&args.id, &consent).await?.json()?;

@@ -32,6 +32,15 @@ pub(crate) fn password(file: Option<&Path>, prompt: &str) -> CliResult<String> {
     Ok(text)
 }
 
+/// A token in a file (`-` for standard input), alone on its first line.
+pub(crate) fn token(file: &Path) -> CliResult<String> {
+    let text = read_file(file)?.trim().to_owned();
+    if text.is_empty() {
+        return Err(CliError::Usage(format!("the first line of {} must be the token", file.display())));
+    }
+    Ok(text)
+}
+
 /// A line typed at the terminal, shown as it is typed.
 pub(crate) fn line(prompt: &str) -> CliResult<String> {
     if !io::stdin().is_terminal() {
@@ -45,7 +54,7 @@ fn read_file(file: &Path) -> CliResult<String> {
         return first_line();
     }
     let text = fs::read_to_string(file)
-        .map_err(|error| CliError::io(format!("the password file {} cannot be read", file.display()), &error))?;
+        .map_err(|error| CliError::io(format!("the file {} cannot be read", file.display()), &error))?;
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 

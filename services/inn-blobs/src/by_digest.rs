@@ -1,7 +1,6 @@
-//! Bytes by digest, in an object store: bundles and the files of UIs.
+//! Bundles and the files of UIs: the same bytes twice are one object.
 
-#[cfg(test)]
-mod tests;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -10,31 +9,30 @@ use inn_protocol::Digest;
 use object_store::path::Path;
 use object_store::{ObjectStoreExt as _, PutPayload};
 
-use crate::PgStore;
+use crate::{BlobStore, failed};
 
 #[async_trait]
-impl Blobs for PgStore {
+impl Blobs for BlobStore {
     async fn put(&self, digest: Digest, bytes: Bytes) -> StoreResult<()> {
         if Digest::of(&bytes) != digest {
             tracing::error!(%digest, "bytes to keep do not have the digest they are kept under");
             return Err(StoreError::Broken);
         }
         // Written beside and moved into place, so nobody ever reads half a blob, and a damaged one is replaced.
-        self.inner
-            .blobs
-            .put(&place(digest), PutPayload::from_bytes(bytes))
-            .await
-            .map_err(|error| failed("put", digest, &error))?;
+        let objects = Arc::clone(&self.inner.objects);
+        let put = async move { objects.put(&place(digest), PutPayload::from_bytes(bytes)).await };
+        self.on_io(put).await?.map_err(|error| failed("put", &error))?;
         Ok(())
     }
 
     async fn get(&self, digest: Digest) -> StoreResult<Option<Bytes>> {
-        let found = match self.inner.blobs.get(&place(digest)).await {
-            Ok(found) => found,
+        let objects = Arc::clone(&self.inner.objects);
+        let get = async move { objects.get(&place(digest)).await?.bytes().await };
+        let bytes = match self.on_io(get).await? {
+            Ok(bytes) => bytes,
             Err(object_store::Error::NotFound { .. }) => return Ok(None),
-            Err(error) => return Err(failed("get", digest, &error)),
+            Err(error) => return Err(failed("get", &error)),
         };
-        let bytes = found.bytes().await.map_err(|error| failed("get", digest, &error))?;
         if Digest::of(&bytes) != digest {
             tracing::error!(%digest, "a kept blob no longer has its digest: the store is damaged");
             return Err(StoreError::Broken);
@@ -48,9 +46,4 @@ fn place(digest: Digest) -> Path {
     let name = digest.to_string();
     let folder: String = name.chars().take(2).collect();
     Path::from_iter([folder, name])
-}
-
-fn failed(what: &'static str, digest: Digest, error: &object_store::Error) -> StoreError {
-    tracing::error!(what, %digest, error = %crate::error::chain(error), "blob store failed");
-    StoreError::Unavailable
 }
