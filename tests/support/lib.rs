@@ -17,6 +17,7 @@ pub mod drawer;
 pub mod host;
 pub mod kanban;
 pub mod letters;
+pub mod pocketbase;
 pub mod poll;
 pub mod snapshot;
 mod template;
