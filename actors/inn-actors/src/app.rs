@@ -1,11 +1,11 @@
-//! One actor per loaded app: decides what each write becomes and counts what is under way.
+//! One actor per loaded app: decides what each write becomes.
 //!
 //! The mailbox is not held while the database works: the handler makes the plan, hands it to the I/O runtime and takes
 //! the next message. A client that hangs up does not cancel a commit.
 
 use std::sync::Arc;
 
-use actix::{Actor, AsyncContext as _, Context, Handler, Message, WrapFuture as _, fut::ActorFutureExt as _};
+use actix::{Actor, Context, Handler, Message};
 use inn_ports::{Batch, BatchDone, BatchFailed, Core, StoreError};
 use inn_protocol::AppId;
 use inn_protocol::plan::Committed;
@@ -37,12 +37,11 @@ pub(crate) struct AppActor {
     app: AppId,
     store: Arc<dyn Core>,
     io: tokio::runtime::Handle,
-    in_flight: usize,
 }
 
 impl AppActor {
     pub(crate) fn new(app: AppId, store: Arc<dyn Core>, io: tokio::runtime::Handle) -> Self {
-        Self { app, store, io, in_flight: 0 }
+        Self { app, store, io }
     }
 }
 
@@ -54,14 +53,14 @@ impl Actor for AppActor {
     }
 
     fn stopped(&mut self, _: &mut Context<Self>) {
-        tracing::debug!(app = %self.app, in_flight = self.in_flight, panicking = std::thread::panicking(), "app actor stopped");
+        tracing::debug!(app = %self.app, panicking = std::thread::panicking(), "app actor stopped");
     }
 }
 
 impl Handler<RunWrite> for AppActor {
     type Result = ();
 
-    fn handle(&mut self, message: RunWrite, ctx: &mut Context<Self>) {
+    fn handle(&mut self, message: RunWrite, _: &mut Context<Self>) {
         let RunWrite { input, slot, reply } = message;
         let record = input.record.clone();
         let plan = match plan(*input) {
@@ -72,19 +71,14 @@ impl Handler<RunWrite> for AppActor {
                 return;
             }
         };
-        self.in_flight += 1;
         let store = Arc::clone(&self.store);
-        let run = self.io.spawn(async move {
+        // Nobody waits for the task here, which would wake this thread once more for every write: should it die, the
+        // receiver is told by the sender's end, and the runtime's panic hook says why.
+        self.io.spawn(async move {
             let result = store.commit(&plan).await;
             drop(slot);
             reply.send(WriteEnd { record, result }).ok();
         });
-        ctx.spawn(run.into_actor(self).map(|ended, actor, _| {
-            actor.in_flight -= 1;
-            if let Err(error) = ended {
-                tracing::error!(app = %actor.app, %error, "a commit task died");
-            }
-        }));
     }
 }
 
@@ -103,22 +97,15 @@ pub(crate) struct BatchEnd(pub(crate) Result<BatchDone, BatchFailed>);
 impl Handler<RunBatch> for AppActor {
     type Result = ();
 
-    fn handle(&mut self, message: RunBatch, ctx: &mut Context<Self>) {
+    fn handle(&mut self, message: RunBatch, _: &mut Context<Self>) {
         let RunBatch { batch, slot, reply } = message;
-        self.in_flight += 1;
         let store = Arc::clone(&self.store);
-        let run = self.io.spawn(async move {
+        self.io.spawn(async move {
             let end = store.commit_all(&batch).await;
             drop(slot);
             // A receiver that is gone has hung up; there is nobody left to tell.
             reply.send(BatchEnd(end)).ok();
         });
-        ctx.spawn(run.into_actor(self).map(|ended, actor, _| {
-            actor.in_flight -= 1;
-            if let Err(error) = ended {
-                tracing::error!(app = %actor.app, %error, "a batch task died");
-            }
-        }));
     }
 }
 

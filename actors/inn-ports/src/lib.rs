@@ -36,7 +36,7 @@ pub use grants::{Consent, Grants, NewAgent, NewGrantRequest};
 pub use ledger::Ledger;
 pub use mail::{Mail, MailError, Message, ShownMail};
 pub use people::{NewSession, People, UserSecret};
-pub use records::{ListPlan, Page, Records, Referrer, ReferrersPlan, ViewPlan};
+pub use records::{ListPlan, Page, PageText, RecordTexts, Records, Referrer, ReferrersPlan, ViewPlan};
 pub use register::Register;
 pub use requests::{AskReceipt, Requests};
 
@@ -49,6 +49,6 @@ pub trait Core: AppUsers + Directory + Ledger + Records {}
 impl<T: AppUsers + Directory + Ledger + Records> Core for T {}
 
 /// Everything that is kept. One type implements it all; the pieces are cut by noun.
-pub trait Store: Core + AppAuth + Apps + Files + People + Grants + Requests + Register {}
+pub trait Store: Core + RecordTexts + AppAuth + Apps + Files + People + Grants + Requests + Register {}
 
-impl<T: Core + AppAuth + Apps + Files + People + Grants + Requests + Register> Store for T {}
+impl<T: Core + RecordTexts + AppAuth + Apps + Files + People + Grants + Requests + Register> Store for T {}

@@ -7,6 +7,7 @@ use inn_protocol::app::AppSnapshot;
 use inn_protocol::query::Paging;
 use inn_rules::filter::Expr;
 use inn_rules::query::SortKey;
+use inn_rules::values::RecordShape;
 use serde_json::{Map, Value};
 
 use crate::error::StoreResult;
@@ -68,4 +69,22 @@ pub trait Records: Send + Sync {
 
     /// Ids only, in the order of their insertion: who may see those records is for [`Self::view`] to say.
     async fn referrers(&self, plan: &ReferrersPlan) -> StoreResult<Vec<Referrer>>;
+}
+
+/// The same reads, answered as the JSON text the caller gets: for rows that need nothing but being written out.
+#[async_trait]
+pub trait RecordTexts: Send + Sync {
+    async fn list_text(&self, plan: &ListPlan, shape: &RecordShape) -> StoreResult<PageText>;
+
+    /// One record (the first id of the plan). `None`: missing, or the rule does not let it through.
+    async fn view_text(&self, plan: &ViewPlan, shape: &RecordShape) -> StoreResult<Option<String>>;
+}
+
+/// A page of records as JSON text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageText {
+    /// A JSON array of the rendered records.
+    pub items: String,
+    /// `None` when the count was skipped.
+    pub total: Option<u64>,
 }

@@ -2,6 +2,7 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
+use actix_web::http::header::ContentType;
 use inn_protocol::CallId;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -27,6 +28,16 @@ pub fn with<const N: usize>(body: &impl Serialize, members: [(&str, Value); N]) 
 
 pub fn ok(call: CallId, body: &impl Serialize) -> HttpResponse {
     answer(call, StatusCode::OK, body)
+}
+
+/// 200 with a body that is JSON text already.
+pub fn json(call: CallId, body: String) -> HttpResponse {
+    HttpResponse::Ok()
+        .insert_header((CALL_HEADER.clone(), call.to_string()))
+        .insert_header(("X-Content-Type-Options", "nosniff"))
+        .insert_header(("Cache-Control", "no-store"))
+        .content_type(ContentType::json())
+        .body(body)
 }
 
 pub fn created(call: CallId, body: &impl Serialize) -> HttpResponse {

@@ -98,6 +98,8 @@ pub(crate) struct Inner {
     pub(crate) ledger: ledger::Sender,
     /// Which statement texts reads prepare.
     pub(crate) shapes: records::Shapes,
+    /// Looks at single records, gathered.
+    pub(crate) views: records::Views,
     /// Names this process in leases.
     pub(crate) node: uuid::Uuid,
 }
@@ -113,8 +115,10 @@ impl PgStore {
         // One connection now, so that a wrong address is told at start and not on the first call.
         drop(pool.get().await.map_err(|error| SetupError::Unreachable(error::chain(&error)))?);
         let ledger = ledger::start(&config.io, pool.clone());
+        let views = records::Views::new(pool.clone(), config.io.clone());
         let inner = Inner {
             pool,
+            views,
             signer: config.signer,
             vault: config.vault,
             ledger,

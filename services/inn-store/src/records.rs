@@ -2,6 +2,8 @@
 
 mod referrers;
 mod shapes;
+mod text;
+mod views;
 
 #[cfg(test)]
 mod tests;
@@ -25,6 +27,7 @@ use crate::error::broken;
 use crate::filter_sql::{SqlParams, order_by, render, window};
 
 pub(crate) use shapes::Shapes;
+pub(crate) use views::Views;
 
 /// Most ids one view may ask for.
 const MAX_IDS: usize = 1000;

@@ -14,6 +14,7 @@ mod generate;
 mod modifiers;
 pub(crate) mod problem;
 mod render;
+mod shape;
 mod sign_in;
 mod stored;
 
@@ -31,6 +32,7 @@ pub use generate::{autogenerate, new_id, record_id};
 pub(crate) use modifiers::{Modifier, modifier};
 pub use problem::{FieldProblem, Param, PbProblem, Problems, Rule, pb_code, pb_data};
 pub use render::render_record;
+pub use shape::{Member, MemberValue, RecordShape};
 pub use sign_in::{SignInForm, Wrong};
 pub use stored::{blank, lost, missing_reference, not_stored, not_unique, read_back_fields};
 
@@ -124,7 +126,7 @@ pub fn normalise_form(
 }
 
 /// A double as JSON writes it: whole numbers without a fraction, as far as doubles are exact.
-pub(crate) fn number_value(number: f64) -> Value {
+pub fn number_value(number: f64) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if number.fract() == 0.0 && number.abs() <= EXACT {
         // In range by the comparison above, and without a fraction.

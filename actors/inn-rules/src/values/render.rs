@@ -33,10 +33,15 @@ fn is_visible(
     see_hidden: bool,
     see_email: bool,
 ) -> bool {
-    let secret = matches!(field.kind, FieldKind::Password { .. }) || collection.is_auth() && field.name == "tokenKey";
     let email = collection.is_auth() && field.name == "email";
     let email_told = see_email || row.get("emailVisibility") == Some(&Value::Bool(true));
-    !secret && (see_hidden || !field.hidden) && (!email || email_told)
+    shown_always(collection, field, see_hidden) && (!email || email_told)
+}
+
+/// Apart from what the row itself says about its email.
+pub(super) fn shown_always(collection: &Collection, field: &Field, see_hidden: bool) -> bool {
+    let secret = matches!(field.kind, FieldKind::Password { .. }) || collection.is_auth() && field.name == "tokenKey";
+    !secret && (see_hidden || !field.hidden)
 }
 
 fn shown(field: &Field, row: &Map<String, Value>) -> Value {

@@ -90,8 +90,8 @@ async fn run(incoming: &Incoming, name: &str, params: Map<String, Value>) -> Res
         let params = &params;
         let read =
             incoming.state.gateway.read(call, |admitted| async move { list(store, &admitted, name, params).await });
-        let page: Value = read.await.map_err(fail)?;
-        return Ok(respond::ok(incoming.id, &page));
+        let page = read.await.map_err(fail)?;
+        return Ok(respond::json(incoming.id, page));
     }
     let (admitted, committed) =
         incoming.state.gateway.write(call, |admitted| prepare(admitted, name, &params)).await.map_err(fail)?;
@@ -125,7 +125,7 @@ async fn list(
     admitted: &Admitted,
     name: &str,
     params: &Map<String, Value>,
-) -> Result<Value, Refusal> {
+) -> Result<String, Refusal> {
     let CrudCall::List { collection, filter } = crud(admitted, name, params)? else { return Err(Refusal::internal()) };
     let fixed = fixed(admitted, &collection, filter.as_deref())?;
     records::list_page(store, admitted, &collection, &ListParams::default(), fixed).await

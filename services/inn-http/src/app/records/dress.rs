@@ -5,7 +5,7 @@ use inn_ports::Store;
 use inn_protocol::Refusal;
 use inn_protocol::model::Collection;
 use inn_rules::query::{self, ListParams};
-use inn_rules::values::render_record;
+use inn_rules::values::{RecordShape, render_record};
 use inn_rules::{access, filter};
 use serde_json::{Map, Value};
 
@@ -30,6 +30,13 @@ pub(in crate::app) async fn dress(
         }
     }
     Ok(records)
+}
+
+/// The shape of rows that are answered as they are: nothing to expand, nothing to pick.
+pub(super) fn plain(admitted: &Admitted, collection: &Collection, params: &ListParams) -> Option<RecordShape> {
+    let see_hidden = admitted.permit.see_hidden;
+    let whole = params.expand.is_none() && params.fields.is_none();
+    whole.then(|| RecordShape::of(collection, see_hidden, see_hidden)).flatten()
 }
 
 /// One row of any collection, as far as this caller may see its fields.

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use actix_web::HttpResponse;
 use actix_web::web::Path;
 use inn_actors::Admitted;
-use inn_ports::{ListPlan, Store};
+use inn_ports::{ListPlan, PageText, Store};
 use inn_protocol::Refusal;
 use inn_protocol::call::Action;
 use inn_rules::filter::Expr;
 use inn_rules::query::ListParams;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::dress::dress;
+use super::dress::{dress, plain};
 use super::{Entity, collection, rule};
 use crate::error::ApiError;
 use crate::incoming::Incoming;
@@ -28,8 +28,8 @@ pub(in crate::app) async fn list(incoming: Incoming, path: Path<Entity>) -> Resu
         .state
         .gateway
         .read(call, |admitted| async move { list_page(store, &admitted, entity, params, Expr::Always).await });
-    let page: Value = read.await.map_err(fail)?;
-    Ok(respond::ok(incoming.id, &page))
+    let page = read.await.map_err(fail)?;
+    Ok(respond::json(incoming.id, page))
 }
 
 /// One page of an entity: rule ∧ fixed filter ∧ the caller's filter, sorted, dressed.
@@ -39,7 +39,7 @@ pub(in crate::app) async fn list_page(
     entity: &str,
     params: &ListParams,
     fixed: Expr,
-) -> Result<Value, Refusal> {
+) -> Result<String, Refusal> {
     let app = admitted.app()?;
     let collection = collection(app, entity)?;
     let scope = admitted.scope(collection)?;
@@ -50,15 +50,20 @@ pub(in crate::app) async fn list_page(
         sort: params.client_sort(&scope)?,
         paging: params.paging,
     };
-    let page = store.list(&plan).await?;
-    let items = dress(store, admitted, collection, page.rows, params).await?;
-    let per_page = u64::from(params.paging.per_page);
-    let (total, pages) = match page.total {
-        Some(total) => (json!(total), json!(total.div_ceil(per_page))),
-        None => (json!(-1), json!(-1)),
+    let PageText { items, total } = match plain(admitted, collection, params) {
+        Some(shape) => store.list_text(&plan, &shape).await?,
+        None => {
+            let page = store.list(&plan).await?;
+            let items = dress(store, admitted, collection, page.rows, params).await?;
+            PageText { items: Value::Array(items).to_string(), total: page.total }
+        }
     };
-    let paging = params.paging;
-    Ok(
-        json!({"items": items, "page": paging.page, "perPage": paging.per_page, "totalItems": total, "totalPages": pages}),
-    )
+    let (page, size) = (params.paging.page, params.paging.per_page);
+    let (total, pages) = match total {
+        Some(total) => (total.to_string(), total.div_ceil(u64::from(size)).to_string()),
+        None => ("-1".to_owned(), "-1".to_owned()),
+    };
+    Ok(format!(
+        r#"{{"items":{items},"page":{page},"perPage":{size},"totalItems":{total},"totalPages":{pages}}}"#
+    ))
 }

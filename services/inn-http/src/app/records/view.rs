@@ -10,7 +10,7 @@ use inn_protocol::call::Action;
 use inn_rules::query::ListParams;
 use serde_json::Value;
 
-use super::dress::dress;
+use super::dress::{dress, plain};
 use super::{Record, collection, rule};
 use crate::error::ApiError;
 use crate::incoming::Incoming;
@@ -30,10 +30,14 @@ pub(in crate::app) async fn view(incoming: Incoming, path: Path<Record>) -> Resu
             ids: vec![path.id.clone()],
             rule: rule(&admitted.permit),
         };
-        let row = store.view(&plan).await?.pop().ok_or_else(Refusal::not_found)?;
         let collection = collection(app, &path.entity)?;
-        dress(store, &admitted, collection, vec![row], params).await?.pop().ok_or_else(Refusal::not_found)
+        if let Some(shape) = plain(&admitted, collection, params) {
+            return store.view_text(&plan, &shape).await?.ok_or_else(Refusal::not_found);
+        }
+        let row = store.view(&plan).await?.pop().ok_or_else(Refusal::not_found)?;
+        let record = dress(store, &admitted, collection, vec![row], params).await?.pop();
+        record.map(|record| record.to_string()).ok_or_else(Refusal::not_found)
     });
-    let record: Value = read.await.map_err(fail)?;
-    Ok(respond::ok(incoming.id, &record))
+    let record = read.await.map_err(fail)?;
+    Ok(respond::json(incoming.id, record))
 }
