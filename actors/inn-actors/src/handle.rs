@@ -123,6 +123,14 @@ impl Admitted {
     }
 }
 
+/// What a look at something came to.
+pub enum Looked<T> {
+    /// The entry is still to be written.
+    Seen(Result<T, Refusal>),
+    /// The entry went with the look: read and registered in one statement (the inner result), or neither.
+    Entered(Result<Result<T, Refusal>, StoreError>),
+}
+
 /// What a write of one record is made of, beyond its call. Plain record routes take entity and id from the path,
 /// `crud` operations from their declaration.
 pub struct RecordWrite {
@@ -228,15 +236,27 @@ impl Gateway {
     where
         F: Future<Output = Result<T, Refusal>>,
     {
+        self.look(call, |admitted| async { Looked::Seen(look(admitted).await) }).await
+    }
+
+    /// [`Self::read`] for looks that may bring the entry along.
+    pub async fn look<T, F>(&self, call: Call, look: impl Fn(Arc<Admitted>) -> F) -> Result<T, Refusal>
+    where
+        F: Future<Output = Looked<T>>,
+    {
         let call = Arc::new(call);
         for _ in 0..MAX_DECISIONS {
             let admitted = Arc::new(self.admit_or_register(&call).await?);
-            let result = look(Arc::clone(&admitted)).await;
-            if matches!(admitted.caller, Caller::Stranger) {
-                return result;
-            }
-            let outcome = outcome(&result);
-            match self.shared.store.record(admitted.record.clone(), outcome).await {
+            let (result, entered) = match look(Arc::clone(&admitted)).await {
+                Looked::Seen(result) if matches!(admitted.caller, Caller::Stranger) => return result,
+                Looked::Seen(result) => {
+                    let outcome = outcome(&result);
+                    (result, self.shared.store.record(admitted.record.clone(), outcome).await)
+                }
+                Looked::Entered(Ok(result)) => (result, Ok(())),
+                Looked::Entered(Err(error)) => (Err(Refusal::internal()), Err(error)),
+            };
+            match entered {
                 Ok(()) => return result,
                 Err(StoreError::Stale) => self.shared.snapshots.forget(&admitted.record.live),
                 Err(error @ StoreError::Refused(_)) => return Err(self.refuse(admitted.record.clone(), error).await),

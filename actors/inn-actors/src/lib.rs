@@ -14,7 +14,9 @@ mod registry;
 mod snapshots;
 
 pub use admission::AdmissionLimits;
-pub use handle::{Admitted, BatchRefused, BatchVerb, BatchWrite, CallRates, Gateway, GatewayConfig, RecordWrite};
+pub use handle::{
+    Admitted, BatchRefused, BatchVerb, BatchWrite, CallRates, Gateway, GatewayConfig, Looked, RecordWrite,
+};
 
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use inn_protocol::app::AppSnapshot;
 use inn_protocol::query::Paging;
+use inn_protocol::register::CallRecord;
 use inn_rules::filter::Expr;
 use inn_rules::query::SortKey;
 use inn_rules::values::RecordShape;
@@ -78,6 +79,15 @@ pub trait RecordTexts: Send + Sync {
 
     /// One record (the first id of the plan). `None`: missing, or the rule does not let it through.
     async fn view_text(&self, plan: &ViewPlan, shape: &RecordShape) -> StoreResult<Option<String>>;
+
+    /// [`Self::view_text`] together with the entry of its call: `done`, or refused as `not_found`. `Stale` when what the
+    /// call was decided from has moved on; there is no entry then.
+    async fn view_entered(
+        &self,
+        call: CallRecord,
+        plan: &ViewPlan,
+        shape: &RecordShape,
+    ) -> StoreResult<Option<String>>;
 }
 
 /// A page of records as JSON text.

@@ -1,5 +1,6 @@
 //! The commit path's trait and the register's writer for calls that change nothing (group commit).
 
+pub(crate) mod entries;
 mod writer;
 
 use async_trait::async_trait;

@@ -1,8 +1,10 @@
 //! Rows written out as JSON straight from their columns, without a tree of values in between.
 
 use async_trait::async_trait;
-use inn_ports::{ListPlan, PageText, RecordTexts, StoreError, StoreResult, ViewPlan};
+use inn_ports::{Ledger as _, ListPlan, PageText, RecordTexts, StoreError, StoreResult, ViewPlan};
+use inn_protocol::Code;
 use inn_protocol::model::{Collection, Field, FieldKind};
+use inn_protocol::register::{CallOutcome, CallRecord};
 use inn_rules::filter::{Expr, Op, Operand};
 use inn_rules::schema::Storage;
 use inn_rules::values::{MemberValue, RecordShape, number_value};
@@ -10,7 +12,7 @@ use serde::Serialize;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 
-use super::{counted, readable};
+use super::{counted, readable, views};
 use crate::PgStore;
 use crate::columns::{SqlValue, ident, table};
 use crate::error::broken;
@@ -26,9 +28,9 @@ impl RecordTexts for PgStore {
         }
         let table = table(plan.app.id, collection);
         let mut params = SqlParams::starting_at(1);
-        let filter = render(&plan.filter, "t", &mut params);
+        let filter = render(&plan.filter, plan.app.id, "t", &mut params);
         let count = counts.then(|| (format!("SELECT count(*) FROM {table} AS t WHERE {filter}"), params.clone()));
-        let order = order_by(&plan.sort, "t", &mut params);
+        let order = order_by(&plan.sort, plan.app.id, "t", &mut params);
         let (columns, window) = (columns(shape, "t"), window(plan.paging));
         let client = self.client().await?;
         let Some((count, count_params)) = count else {
@@ -46,7 +48,7 @@ impl RecordTexts for PgStore {
             );
             let rows = self.select(&client, &sql, &params).await?;
             if let Some(row) = rows.first() {
-                let total: i64 = row.try_get(shape_width(shape)).map_err(broken("count records"))?;
+                let total: i64 = row.try_get(column_names(shape).count()).map_err(broken("count records"))?;
                 let items = array(&rows, shape)?;
                 return Ok(PageText { items, total: Some(u64::try_from(total).unwrap_or_default()) });
             }
@@ -70,17 +72,33 @@ impl RecordTexts for PgStore {
             return Ok(None);
         }
         let mut params = SqlParams::starting_at(1);
-        let ids = params.push(SqlValue::List(vec![id.clone()]));
-        let rule = render(&plan.rule, "t", &mut params);
+        let id = params.push(SqlValue::Text(id.clone()));
+        let rule = render(&plan.rule, plan.app.id, "t", &mut params);
         let (columns, table) = (columns(shape, "t"), table(plan.app.id, collection));
-        let sql = format!("SELECT {columns}, t.\"id\" FROM {table} AS t WHERE t.\"id\" = ANY({ids}) AND {rule}");
-        if params.values().len() == 1 {
-            // The same statement for everybody: whoever asks now can be answered by one.
-            return self.inner.views.one(sql, id, shape).await;
-        }
+        let sql = format!("SELECT {columns} FROM {table} AS t WHERE t.\"id\" = {id} AND {rule}");
         let client = self.client().await?;
         let rows = self.select(&client, &sql, &params).await?;
-        rows.first().map(|row| record(row, shape)).transpose()
+        rows.first().map(|row| record(row, 0, shape)).transpose()
+    }
+
+    async fn view_entered(
+        &self,
+        call: CallRecord,
+        plan: &ViewPlan,
+        shape: &RecordShape,
+    ) -> StoreResult<Option<String>> {
+        let collection = readable(&plan.app, &plan.entity)?;
+        let mut params = SqlParams::starting_at(25);
+        let rule = render(&plan.rule, plan.app.id, "t", &mut params);
+        if let (Some(id), true) = (plan.ids.first().filter(|id| !id.contains('\0')), params.values().is_empty()) {
+            // The same statement for everybody: whoever asks now can be answered by one.
+            let sql = views::statement(&table(plan.app.id, collection), shape, &rule);
+            return self.inner.views.one(sql, call, id, shape).await;
+        }
+        let found = self.view_text(plan, shape).await?;
+        let refused = CallOutcome::Refused { code: Code::NotFound.as_str() };
+        self.record(call, if found.is_some() { CallOutcome::Done } else { refused }).await?;
+        Ok(found)
     }
 }
 
@@ -107,19 +125,16 @@ fn is_single_relation(field: &Field) -> bool {
 
 /// The select list of a shape's columns.
 fn columns(shape: &RecordShape, alias: &str) -> String {
-    let columns: Vec<String> = shape
-        .members
-        .iter()
-        .filter_map(|member| match &member.value {
-            MemberValue::Column { name, .. } => Some(format!("{alias}.{}", ident(name))),
-            MemberValue::Constant(_) => None,
-        })
-        .collect();
+    let columns: Vec<String> = column_names(shape).map(|name| format!("{alias}.{}", ident(name))).collect();
     columns.join(", ")
 }
 
-fn shape_width(shape: &RecordShape) -> usize {
-    shape.members.iter().filter(|member| matches!(member.value, MemberValue::Column { .. })).count()
+/// The fields a shape reads, in its order.
+pub(super) fn column_names(shape: &RecordShape) -> impl Iterator<Item = &str> {
+    shape.members.iter().filter_map(|member| match &member.value {
+        MemberValue::Column { name, .. } => Some(name.as_str()),
+        MemberValue::Constant(_) => None,
+    })
 }
 
 fn array(rows: &[Row], shape: &RecordShape) -> StoreResult<String> {
@@ -129,15 +144,16 @@ fn array(rows: &[Row], shape: &RecordShape) -> StoreResult<String> {
         if place > 0 {
             out.push(b',');
         }
-        write_row(row, shape, &mut out)?;
+        write_row(row, 0, shape, &mut out)?;
     }
     out.push(b']');
     text(out)
 }
 
-pub(super) fn record(row: &Row, shape: &RecordShape) -> StoreResult<String> {
+/// One row's JSON; its columns begin at `first`.
+pub(super) fn record(row: &Row, first: usize, shape: &RecordShape) -> StoreResult<String> {
     let mut out = Vec::with_capacity(512);
-    write_row(row, shape, &mut out)?;
+    write_row(row, first, shape, &mut out)?;
     text(out)
 }
 
@@ -145,8 +161,8 @@ fn text(bytes: Vec<u8>) -> StoreResult<String> {
     String::from_utf8(bytes).map_err(|error| unwritable(&error))
 }
 
-fn write_row(row: &Row, shape: &RecordShape, out: &mut Vec<u8>) -> StoreResult<()> {
-    let mut place = 0;
+fn write_row(row: &Row, first: usize, shape: &RecordShape, out: &mut Vec<u8>) -> StoreResult<()> {
+    let mut place = first;
     for (nth, member) in shape.members.iter().enumerate() {
         out.push(if nth == 0 { b'{' } else { b',' });
         out.extend_from_slice(member.key.as_bytes());

@@ -1,22 +1,28 @@
-//! Looks at single records that arrive while another look is under way go together: one statement for all of them.
+//! Single records with the entries of their calls: one statement reads and registers.
 //!
-//! Nobody is delayed for the sake of a bigger batch, and every record is read after it was asked for.
+//! Calls that arrive while a statement is under way go together in the next one. Nobody is delayed for the sake of a
+//! bigger batch, and every record is read after it was asked for, at the moment its call was found to be still allowed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use deadpool_postgres::Pool;
 use inn_ports::{StoreError, StoreResult};
+use inn_protocol::Code;
+use inn_protocol::register::{CallOutcome, CallRecord};
 use inn_rules::values::RecordShape;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
-use tokio_postgres::types::Type;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use super::read_failed;
-use super::text::record;
+use super::text::{column_names, record};
+use crate::columns::ident;
 use crate::error::no_connection;
+use crate::ledger::entries::{self, Columns, HEAD, verdict};
 
-/// Ids of one statement.
+/// Calls of one statement.
 const BATCH: usize = 200;
 /// Looks that may wait under one statement text; more are told that the database is busy.
 const WAITING: usize = 4096;
@@ -35,6 +41,7 @@ struct Inner {
 }
 
 struct Waiting {
+    call: CallRecord,
     id: String,
     answer: oneshot::Sender<StoreResult<Option<String>>>,
 }
@@ -44,10 +51,17 @@ impl Views {
         Self { inner: Arc::new(Inner { pool, io, queues: Mutex::default() }) }
     }
 
-    /// The record of that id as text. `sql` selects the shape's columns by `id = ANY ($1::text[])`, the id last.
-    pub(super) async fn one(&self, sql: String, id: &str, shape: &RecordShape) -> StoreResult<Option<String>> {
+    /// The record of that id as text, after the entry of its call: `done`, or refused as `not_found` when there is no
+    /// such record or the rule does not let it through. `sql` is [`statement`]'s.
+    pub(super) async fn one(
+        &self,
+        sql: String,
+        call: CallRecord,
+        id: &str,
+        shape: &RecordShape,
+    ) -> StoreResult<Option<String>> {
         let (answer, told) = oneshot::channel();
-        let waiting = Waiting { id: id.to_owned(), answer };
+        let waiting = Waiting { call, id: id.to_owned(), answer };
         self.join(sql, waiting, shape)?;
         told.await.unwrap_or(Err(StoreError::Unavailable))
     }
@@ -99,11 +113,19 @@ impl Inner {
 
     async fn read(&self, sql: &str, batch: Vec<Waiting>, shape: &RecordShape) {
         match self.rows(sql, &batch, shape).await {
-            Ok(found) => {
+            Ok(results) => {
+                for (waiting, result) in batch.into_iter().zip(results) {
+                    // Whoever asked may have gone; the entry stands all the same.
+                    waiting.answer.send(result).ok();
+                }
+            }
+            // One entry that the database cannot take must not cost the others theirs.
+            Err(StoreError::Broken) if batch.len() > 1 => {
                 for waiting in batch {
-                    let text = found.get(&waiting.id).cloned();
-                    // Whoever asked may have gone.
-                    waiting.answer.send(Ok(text)).ok();
+                    let one = std::slice::from_ref(&waiting);
+                    let result = self.rows(sql, one, shape).await;
+                    let result = result.and_then(|results| results.into_iter().next().unwrap_or(Err(StoreError::Broken)));
+                    waiting.answer.send(result).ok();
                 }
             }
             Err(error) => {
@@ -119,14 +141,52 @@ impl Inner {
         sql: &str,
         batch: &[Waiting],
         shape: &RecordShape,
-    ) -> StoreResult<HashMap<String, String>> {
+    ) -> StoreResult<Vec<StoreResult<Option<String>>>> {
         let client = self.pool.get().await.map_err(|error| no_connection(&error))?;
-        let statement = client.prepare_typed_cached(sql, &[Type::TEXT_ARRAY]).await.map_err(read_failed)?;
+        let statement = client.prepare_cached(sql).await.map_err(read_failed)?;
+        let mut columns = Columns::default();
+        for waiting in batch {
+            columns.push(&waiting.call, &CallOutcome::Done);
+        }
         let ids: Vec<&str> = batch.iter().map(|waiting| waiting.id.as_str()).collect();
-        let rows = client.query(&statement, &[&ids]).await.map_err(read_failed)?;
-        let place = statement.columns().len().saturating_sub(1);
-        rows.iter().map(|row| Ok((row.try_get(place).map_err(read_failed)?, record(row, shape)?))).collect()
+        let entry = columns.parameters();
+        let parameters: Vec<_> = entry.into_iter().chain([&ids as &(dyn ToSql + Sync)]).collect();
+        // A connection lost here leaves the entry's fate open, but nothing else has happened.
+        let rows = client.query(&statement, &parameters).await.map_err(read_failed)?;
+        let one = |row: &Row| {
+            verdict(row)?;
+            let found: bool = row.try_get(2).map_err(read_failed)?;
+            found.then(|| record(row, FIRST, shape)).transpose()
+        };
+        Ok(rows.iter().map(one).collect())
     }
+}
+
+/// Where the record's columns begin, after `live`, `fresh` and `found`.
+const FIRST: usize = 3;
+
+/// The statement that reads one record a call and keeps the calls' entries. `rule` is a condition on `t` without
+/// parameters.
+pub(super) fn statement(table: &str, shape: &RecordShape, rule: &str) -> String {
+    let names: Vec<String> = (0..column_names(shape).count()).map(|place| format!("_c{place}")).collect();
+    // Renamed, since a field may be called as a column of the batch is.
+    let columns: Vec<String> =
+        column_names(shape).zip(&names).map(|(column, name)| format!("t.{} AS {name}", ident(column))).collect();
+    let (columns, names) = (columns.join(", "), names.join(", "));
+    let refused = CallOutcome::Refused { code: Code::NotFound.as_str() }.text();
+    let entries = entries::insert(&format!("CASE WHEN found THEN 'done' ELSE '{refused}' END"), "seen");
+    // LIMIT keeps it a look by index for each call, whatever the planner thinks of the batch.
+    format!(
+        "{HEAD},
+seen AS MATERIALIZED (
+    SELECT p.*, r.found IS NOT NULL AS found, {names} FROM passed p
+    JOIN unnest($24::text[]) WITH ORDINALITY AS w (wanted, place) ON w.place = p.ord
+    LEFT JOIN LATERAL (SELECT true AS found, {columns} FROM {table} AS t WHERE t.\"id\" = w.wanted AND {rule} LIMIT 1) AS r
+        ON p.live AND p.fresh
+),
+{entries}
+SELECT live, fresh, found, {names} FROM seen ORDER BY ord"
+    )
 }
 
 /// Takes the queue away when a flight ends early (a panic), so that the next look starts a new one.
