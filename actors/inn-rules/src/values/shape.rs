@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use inn_protocol::model::Collection;
+use inn_protocol::model::{Collection, CollectionKind};
 use serde_json::Value;
 
 use super::render::shown_always;
@@ -34,9 +34,10 @@ pub enum MemberValue {
 }
 
 impl RecordShape {
-    /// `None` when what is shown depends on the row: the email of an auth record, unless the caller sees every email.
+    /// `None` when what is shown depends on the row (the email of an auth record, unless the caller sees every email), and
+    /// for view collections, whose columns are what their query makes of them.
     pub fn of(collection: &Collection, see_hidden: bool, see_email: bool) -> Option<Self> {
-        if collection.is_view() || collection.is_auth() && !see_email {
+        if collection.kind == CollectionKind::View || collection.is_auth() && !see_email {
             return None;
         }
         let fields = collection.fields.iter().filter(|field| shown_always(collection, field, see_hidden));

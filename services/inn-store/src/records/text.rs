@@ -1,5 +1,8 @@
 //! Rows written out as JSON straight from their columns, without a tree of values in between.
 
+#[cfg(test)]
+mod tests;
+
 use async_trait::async_trait;
 use inn_ports::{Ledger as _, ListPlan, PageText, RecordTexts, StoreError, StoreResult, ViewPlan};
 use inn_protocol::Code;

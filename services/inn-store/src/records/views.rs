@@ -124,7 +124,8 @@ impl Inner {
                 for waiting in batch {
                     let one = std::slice::from_ref(&waiting);
                     let result = self.rows(sql, one, shape).await;
-                    let result = result.and_then(|results| results.into_iter().next().unwrap_or(Err(StoreError::Broken)));
+                    let result =
+                        result.and_then(|results| results.into_iter().next().unwrap_or(Err(StoreError::Broken)));
                     waiting.answer.send(result).ok();
                 }
             }
