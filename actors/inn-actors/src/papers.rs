@@ -276,7 +276,7 @@ fn signed_by(papers: &SignedPapers, evidence: &Evidence, now: DateTime<Utc>) -> 
     let parsed = signature::parse(&papers.signature_input, &papers.signature)?;
     let key = match (&papers.enrolling_key, &evidence.signer) {
         (Some(key), _) => PublicKey::from_bytes(key)?,
-        (None, Some(agent)) => PublicKey::from_bytes(&agent.public_key)?,
+        (None, Some(agent)) => agent.public_key,
         (None, None) => {
             return Err(Refusal::new(
                 Code::UnknownAgent,
@@ -312,8 +312,7 @@ fn helper(
             "The token was minted for another agent's key. A helper key needs that agent's Innkeeper-Delegation statement.",
         ));
     };
-    let parent = PublicKey::from_bytes(&parent.public_key)?;
-    delegation::verify(statement, &parent, token.digest, signer, now.timestamp())?;
+    delegation::verify(statement, &parent.public_key, token.digest, signer, now.timestamp())?;
     Ok(Some(signer.clone()))
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use inn_grants::PublicKey;
 use inn_protocol::app::AppSnapshot;
 use inn_protocol::caller::{Agent, Via};
 use inn_protocol::people::Role;
@@ -18,7 +19,8 @@ use crate::files::FileTokenState;
 #[derive(Debug, Clone)]
 pub struct AgentState {
     pub agent: AgentId,
-    pub public_key: [u8; 32],
+    /// Ready to verify with, so that no call pays for decoding it.
+    pub public_key: PublicKey,
 }
 
 #[derive(Debug, Clone)]

@@ -82,12 +82,8 @@ pub trait RecordTexts: Send + Sync {
 
     /// [`Self::view_text`] together with the entry of its call: `done`, or refused as `not_found`. `Stale` when what the
     /// call was decided from has moved on; there is no entry then.
-    async fn view_entered(
-        &self,
-        call: CallRecord,
-        plan: &ViewPlan,
-        shape: &RecordShape,
-    ) -> StoreResult<Option<String>>;
+    async fn view_entered(&self, call: CallRecord, plan: &ViewPlan, shape: &RecordShape)
+    -> StoreResult<Option<String>>;
 }
 
 /// A page of records as JSON text.

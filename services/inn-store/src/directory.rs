@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use inn_grants::PublicKey;
 use inn_ports::{
     AgentState, Directory, FileTokenState, GrantState, MemberState, SessionState, StoreError, StoreResult,
 };
@@ -65,7 +66,8 @@ impl Directory for PgStore {
         let row = self.one("agent", "SELECT public_key FROM inn.agents WHERE id = $1", &[&agent.as_str()]).await?;
         let state = |row: Row| {
             let key: Vec<u8> = read(&row, "public_key")?;
-            let public_key = key.try_into().map_err(|_| damaged("public key"))?;
+            let key: [u8; 32] = key.try_into().map_err(|_| damaged("public key"))?;
+            let public_key = PublicKey::from_bytes(&key).map_err(|_| damaged("public key"))?;
             Ok(Arc::new(AgentState { agent: agent.clone(), public_key }))
         };
         row.map(state).transpose()

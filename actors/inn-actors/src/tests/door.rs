@@ -45,10 +45,7 @@ async fn a_replayed_nonce_is_refused_on_read_and_write_and_both_are_registered()
 async fn a_token_signed_for_by_another_key_is_refused_and_only_counted() {
     let world = World::new();
     let thief = SigningKey::from_seed([8; 32]);
-    world.core.put_agent(inn_ports::AgentState {
-        agent: thief.public().thumbprint(),
-        public_key: *thief.public().as_bytes(),
-    });
+    world.core.put_agent(inn_ports::AgentState { agent: thief.public().thumbprint(), public_key: thief.public() });
     let call = world.call(create(), world.signed(&thief, NONCE));
     let refused = world.gateway.write(call, new_note(json!({"title": "x"}))).await;
     assert_eq!(refused.err().map(|refusal| refusal.code), Some(Code::InvalidToken));

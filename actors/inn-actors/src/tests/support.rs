@@ -101,7 +101,7 @@ impl World {
             MemberState { tenant: app.tenant, user: UserId::new(), email: "o@x".into(), role: Role::Owner, epoch: 2 };
         core.put_member(owner.clone());
         let agent = SigningKey::from_seed([7; 32]);
-        core.put_agent(AgentState { agent: agent.public().thumbprint(), public_key: *agent.public().as_bytes() });
+        core.put_agent(AgentState { agent: agent.public().thumbprint(), public_key: agent.public() });
         let scopes =
             ["data:notes:read", "data:notes:write", "op:notes.wipe"].map(|text| text.parse::<Scope>().unwrap());
         let grant = GrantState {

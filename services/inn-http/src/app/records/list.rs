@@ -63,7 +63,5 @@ pub(in crate::app) async fn list_page(
         Some(total) => (total.to_string(), total.div_ceil(u64::from(size)).to_string()),
         None => ("-1".to_owned(), "-1".to_owned()),
     };
-    Ok(format!(
-        r#"{{"items":{items},"page":{page},"perPage":{size},"totalItems":{total},"totalPages":{pages}}}"#
-    ))
+    Ok(format!(r#"{{"items":{items},"page":{page},"perPage":{size},"totalItems":{total},"totalPages":{pages}}}"#))
 }
