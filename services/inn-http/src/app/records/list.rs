@@ -50,13 +50,12 @@ pub(in crate::app) async fn list_page(
         sort: params.client_sort(&scope)?,
         paging: params.paging,
     };
-    let PageText { items, total } = match plain(admitted, collection, params) {
-        Some(shape) => store.list_text(&plan, &shape).await?,
-        None => {
-            let page = store.list(&plan).await?;
-            let items = dress(store, admitted, collection, page.rows, params).await?;
-            PageText { items: Value::Array(items).to_string(), total: page.total }
-        }
+    let PageText { items, total } = if let Some(shape) = plain(admitted, collection, params) {
+        store.list_text(&plan, &shape).await?
+    } else {
+        let page = store.list(&plan).await?;
+        let items = dress(store, admitted, collection, page.rows, params).await?;
+        PageText { items: Value::Array(items).to_string(), total: page.total }
     };
     let (page, size) = (params.paging.page, params.paging.per_page);
     let (total, pages) = match total {
