@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
+use hyper::Method;
 use inn_client::{Client, Outgoing, Papers, query};
 use serde_json::Value;
 
@@ -34,7 +35,38 @@ pub(crate) struct Stock {
 pub(crate) enum Case {
     View,
     List,
+    /// The list without its total.
+    Skip,
+    /// Cards with any label of a name: a join over a relation to many.
+    AnyLabel,
+    /// Cards whose labels all have the name.
+    EveryLabel,
+    Update,
     Create,
+}
+
+impl Case {
+    pub(crate) const ALL: [Self; 7] =
+        [Self::View, Self::List, Self::Skip, Self::AnyLabel, Self::EveryLabel, Self::Update, Self::Create];
+    /// Those that answer a page.
+    pub(crate) const LISTS: [Self; 4] = [Self::List, Self::Skip, Self::AnyLabel, Self::EveryLabel];
+
+    /// What `--only` calls it.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::View => "view",
+            Self::List => "list",
+            Self::Skip => "skip",
+            Self::AnyLabel => "any",
+            Self::EveryLabel => "every",
+            Self::Update => "update",
+            Self::Create => "create",
+        }
+    }
+
+    pub(crate) const fn is_write(self) -> bool {
+        matches!(self, Self::Update | Self::Create)
+    }
 }
 
 impl Face {
@@ -103,9 +135,13 @@ impl Face {
         Ok(stock)
     }
 
-    /// What the filtered list answers, for comparing the sides: how many match and the positions on the first page.
-    pub(crate) async fn first_page(&self, stock: &Stock) -> anyhow::Result<(Option<u64>, Vec<Option<u64>>)> {
-        let page = self.call(&self.outgoing(Case::List, stock, 3)).await?;
+    /// What a filtered list answers, for comparing the sides: how many match and the positions on the first page.
+    pub(crate) async fn first_page(
+        &self,
+        case: Case,
+        stock: &Stock,
+    ) -> anyhow::Result<(Option<u64>, Vec<Option<u64>>)> {
+        let page = self.call(&self.outgoing(case, stock, 3)).await?;
         let items = page.get("items").and_then(Value::as_array).context("a list without items")?;
         // A number may be written as 1 or as 1.0.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -114,20 +150,29 @@ impl Face {
         Ok((page.get("totalItems").and_then(Value::as_u64), positions))
     }
 
+    fn page(&self, filter: &str, skip_total: &str) -> Outgoing {
+        let pairs = [("perPage", "30"), ("sort", "position"), ("skipTotal", skip_total), ("filter", filter)];
+        Outgoing::get(format!("{}{}", self.records("cards"), query(pairs)))
+    }
+
     /// Call number `number` of a case.
     pub(crate) fn outgoing(&self, case: Case, stock: &Stock, number: usize) -> Outgoing {
         let cycle = |of: &[String]| of.get(number % of.len().max(1)).cloned().unwrap_or_default();
+        let one = || {
+            // 7919 is prime: neighbours in time are no neighbours on disk.
+            let place = number.wrapping_mul(7919) % stock.cards.len().max(1);
+            let id = stock.cards.get(place).map_or("", String::as_str);
+            format!("{}/{id}", self.records("cards"))
+        };
         match case {
-            Case::View => {
-                // 7919 is prime: neighbours in time are no neighbours on disk.
-                let place = number.wrapping_mul(7919) % stock.cards.len().max(1);
-                let id = stock.cards.get(place).map_or("", String::as_str);
-                Outgoing::get(format!("{}/{id}", self.records("cards")))
-            }
-            Case::List => {
-                let filter = format!("list='{}' && archived=false", cycle(&stock.lists));
-                let pairs = [("perPage", "30"), ("sort", "position"), ("filter", filter.as_str())];
-                Outgoing::get(format!("{}{}", self.records("cards"), query(pairs)))
+            Case::View => Outgoing::get(one()),
+            Case::List => self.page(&format!("list='{}' && archived=false", cycle(&stock.lists)), "0"),
+            Case::Skip => self.page(&format!("list='{}' && archived=false", cycle(&stock.lists)), "1"),
+            Case::AnyLabel => self.page(&format!("labels.name?='lb{}'", number % cards::LABELS), "0"),
+            Case::EveryLabel => self.page(&format!("labels.name='lb{}'", number % cards::LABELS), "0"),
+            Case::Update => {
+                let change = serde_json::json!({"position": number + 1, "title": format!("changed {number}")});
+                Outgoing::new(Method::PATCH, one()).json(&change)
             }
             Case::Create => {
                 let card = cards::new_card(number, &cycle(&stock.lists), &cycle(&stock.labels));

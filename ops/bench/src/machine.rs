@@ -81,6 +81,11 @@ impl Processes {
         kilobytes(&format!("/proc/{}/status", self.server), "VmRSS:")
     }
 
+    /// The most resident memory the server has had, in bytes.
+    pub(crate) fn peak(self) -> anyhow::Result<u64> {
+        kilobytes(&format!("/proc/{}/status", self.server), "VmHWM:")
+    }
+
     /// Memory of the database in bytes: pages shared by its processes are counted once.
     pub(crate) fn database_memory(self) -> anyhow::Result<u64> {
         let Some(first) = self.database else { return Ok(0) };

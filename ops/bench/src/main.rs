@@ -58,7 +58,8 @@ struct Options {
     /// Keep the index that the app declares on its cards, on both sides
     #[arg(long)]
     indexed: bool,
-    /// Measure only these: verify, view, list, create, claim, async
+    /// Measure only these: verify, view, list, skip, any, every, update, create, claim; async: the same cases again
+    /// without waiting for the disk
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -119,8 +120,10 @@ async fn measure(options: &Options, out: &mut dyn Write) -> anyhow::Result<bool>
     };
     let rival_side = || theirs.as_ref().map(|(face, stock)| (*face, stock));
     if let Some((face, rows)) = rival_side() {
-        let (own, other) = (callers.signed.first_page(&stock).await?, face.first_page(rows).await?);
-        ensure!(own == other, "the two sides answer the same list differently: {own:?} and {other:?}");
+        for case in Case::LISTS {
+            let (own, other) = (callers.signed.first_page(case, &stock).await?, face.first_page(case, rows).await?);
+            ensure!(own == other, "the two sides answer the same list ({case:?}) differently: {own:?} and {other:?}");
+        }
     }
 
     writeln!(out, "\nfsync {}, synchronous_commit on:\n\n{}", inn.fsync()?, report::HEAD)?;
@@ -129,14 +132,10 @@ async fn measure(options: &Options, out: &mut dyn Write) -> anyhow::Result<bool>
     let mut plan =
         Plan { connections: &options.connections, time, out, made: 0, created: 0, met: 0, missed: 0, failed: 0 };
     let both = [("signed agent", &callers.signed), ("session", &callers.session)];
-    for (case, name) in [(Case::View, "view"), (Case::List, "list")] {
-        if options.wants(name) {
-            plan.records(case, true, &both, &stock, rival_side()).await?;
-        }
-    }
-    if options.wants("create") {
-        let all = [both[0], both[1], ("loopback token", &callers.loopback)];
-        plan.records(Case::Create, true, &all, &stock, rival_side()).await?;
+    let all = [both[0], both[1], ("loopback token", &callers.loopback)];
+    for case in Case::ALL.into_iter().filter(|case| options.wants(case.word())) {
+        let ours = if case.is_write() { &all[..] } else { &both[..] };
+        plan.records(case, true, ours, &stock, rival_side()).await?;
     }
     if options.wants("claim") {
         plan.claims(&callers, &stock.board, true).await?;
@@ -144,6 +143,7 @@ async fn measure(options: &Options, out: &mut dyn Write) -> anyhow::Result<bool>
     let after = callers.session.count().await?;
     writeln!(plan.out)?;
     memory("idle, after the load", inn.processes(), plan.out)?;
+    peak(inn.processes(), rival_side().map(|(face, _)| face.target.processes), plan.out)?;
     let found = usize::try_from(after.saturating_sub(before))?;
     writeln!(
         plan.out,
@@ -157,7 +157,10 @@ async fn measure(options: &Options, out: &mut dyn Write) -> anyhow::Result<bool>
         let mut inn = Inn::start(&options.inn, dir, false).await?;
         let callers = inn.callers(&papers).await?;
         writeln!(plan.out, "\nfsync {}, synchronous_commit off:\n\n{}", inn.fsync()?, report::HEAD)?;
-        plan.records(Case::Create, false, &[("signed agent", &callers.signed)], &stock, rival_side()).await?;
+        let both = [("signed agent", &callers.signed), ("loopback token", &callers.loopback)];
+        for case in Case::ALL.into_iter().filter(|case| options.wants(case.word()) || options.only.len() == 1) {
+            plan.records(case, false, &both, &stock, rival_side()).await?;
+        }
         plan.claims(&callers, &stock.board, false).await?;
         inn.stop()?;
     }
@@ -205,6 +208,21 @@ fn verification(out: &mut dyn Write) -> anyhow::Result<()> {
         at_most(cost.warm_p99, 150.0)
     )?;
     writeln!(out, "- reading and verifying a token for the first time: {:.0} µs of CPU (median)", cost.cold_p50)?;
+    Ok(())
+}
+
+/// The most memory each server ever held; PostgreSQL's is in the lines above.
+#[allow(clippy::cast_precision_loss)]
+fn peak(own: Processes, rival: Option<Processes>, out: &mut dyn Write) -> anyhow::Result<()> {
+    let own = own.peak()? as f64 / MIB;
+    match rival {
+        Some(rival) => {
+            let rival = rival.peak()? as f64 / MIB;
+            let met = at_most(own, rival / 2.0);
+            writeln!(out, "- memory, peak: inn {own:.0} MiB, PocketBase {rival:.0} MiB; target ≤ half of it {met}")?;
+        }
+        None => writeln!(out, "- memory, peak: inn {own:.0} MiB")?,
+    }
     Ok(())
 }
 

@@ -141,6 +141,11 @@ fn name(case: Case, durable: bool) -> &'static str {
     match (case, durable) {
         (Case::View, _) => "view by id",
         (Case::List, _) => "list, filter + sort",
+        (Case::Skip, _) => "the same, skipTotal",
+        (Case::AnyLabel, _) => "list, `labels.name ?=`",
+        (Case::EveryLabel, _) => "list, `labels.name =` (match all)",
+        (Case::Update, true) => "update",
+        (Case::Update, false) => "update, async commit",
         (Case::Create, true) => "create",
         (Case::Create, false) => "create, async commit",
     }
