@@ -226,7 +226,8 @@ async fn verify(person: &Person, out: Out, kept: Option<PathBuf>) -> CliResult<(
     if answer.get("ok") == Some(&Value::Bool(true)) { Ok(()) } else { Err(CliError::Said) }
 }
 
-/// One entry on one line: when, who, for whom, what, on what, how it ended.
+/// One entry on one line: when, how it ended, what, on what, by which call, who and for whom. Who comes last: it is the
+/// longest by far.
 fn entry(entry: &Value) -> String {
     let who = match (text(entry, "/facts/agent"), text(entry, "/facts/user")) {
         (agent, user) if agent.is_empty() && user.is_empty() => text(entry, "/facts/appUser"),
@@ -235,13 +236,34 @@ fn entry(entry: &Value) -> String {
         (agent, user) => format!("agent {agent} for {user}"),
     };
     let line = format!(
-        "{}  {:28}  {:18}  {}  {}  {}",
+        "{:27}  {:24}  {:18}  {:28}  {}  {}",
         text(entry, "/at"),
         text(entry, "/outcome"),
         text(entry, "/facts/action"),
         text(entry, "/facts/target"),
-        if who.is_empty() { text(entry, "/facts/caller") } else { who },
         text(entry, "/call"),
+        if who.is_empty() { text(entry, "/facts/caller") } else { who },
     );
-    Out::one_line(&line)
+    Out::one_line(line.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn entries_stand_below_each_other() {
+        let entries = [
+            json!({"at": "2026-12-01T04:13:47.197000Z", "outcome": "done", "call": "call_1",
+                "facts": {"action": "records.list", "target": "cards", "agent": "kPrK", "user": "usr_1"}}),
+            json!({"at": "2026-12-01T04:13:47Z", "outcome": "refused:scope_missing", "call": "call_2",
+                "facts": {"action": "requests.claim", "target": "", "caller": "stranger"}}),
+        ];
+        let lines = entries.each_ref().map(entry);
+        let columns = lines.each_ref().map(|line| line.find("call_"));
+        assert_eq!(columns, [Some(107); 2], "{lines:#?}");
+        assert!(lines[0].ends_with("call_1  agent kPrK for usr_1"), "{lines:#?}");
+    }
 }

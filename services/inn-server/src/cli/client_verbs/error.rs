@@ -125,6 +125,9 @@ fn refusal_text(body: &RefusalBody) -> String {
             line(name, value);
         }
     }
+    if body.code == "unknown_app" {
+        line("to do", "see what there is with `inn app ls`");
+    }
     if body.outcome == "unknown" {
         line("careful", "it may have had an effect all the same");
     }

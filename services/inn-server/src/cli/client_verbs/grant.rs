@@ -154,13 +154,13 @@ pub(crate) async fn run(args: GrantArgs) -> CliResult<()> {
         GrantVerb::Ls { pending: false, agent } => {
             let agent = agent.map(|agent| agent_id(&context, &agent));
             let answer = context.person()?.grants(agent.as_deref()).await?.json()?;
+            // What it allows takes more than a line: `inn grant show` says it in sentences.
             let columns = [
                 ("id", "/id"),
                 ("app", "/appSlug"),
                 ("agent calls itself", "/agentName"),
                 ("for", "/userEmail"),
                 ("revoked", "/revokedAt"),
-                ("scopes", "/scopes"),
             ];
             out.table(&answer, &columns, "No grants.");
         }

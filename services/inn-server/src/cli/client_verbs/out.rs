@@ -39,6 +39,14 @@ impl Out {
         let _ = stdout.write_all(bytes).and_then(|()| stdout.flush());
     }
 
+    /// After [`Self::raw`]: a terminal's next prompt begins on a line of its own. Files and pipes get the bytes alone.
+    #[allow(clippy::unused_self, reason = "speaking is what it is for, in either mode")]
+    pub(crate) fn end_line(self, bytes: &[u8]) {
+        if !bytes.is_empty() && !bytes.ends_with(b"\n") && io::stdout().is_terminal() {
+            put(b"");
+        }
+    }
+
     /// Words of strangers on one line, without what could steer a terminal.
     pub(crate) fn one_line(text: &str) -> String {
         clean(text).replace(['\n', '\t'], " ")

@@ -125,7 +125,10 @@ pub(crate) async fn run(args: RequestArgs) -> CliResult<()> {
     };
     let answer = match args.verb {
         RequestVerb::Ls { app, state } => {
-            let answer = context.person()?.requests(Some(&app), state.as_deref()).await?.json()?;
+            let mut answer = context.person()?.requests(Some(&app), state.as_deref()).await?.json()?;
+            if !out.is_json() {
+                forget_progress(&mut answer);
+            }
             let columns = [
                 ("id", "/id"),
                 ("app", "/appSlug"),
@@ -178,6 +181,17 @@ pub(crate) async fn run(args: RequestArgs) -> CliResult<()> {
     };
     out.answer(&answer.json()?, line);
     Ok(())
+}
+
+/// How far work had got says nothing any more once it has ended.
+fn forget_progress(answer: &mut Value) {
+    let list = answer.get_mut("items").and_then(Value::as_array_mut);
+    for request in list.into_iter().flatten() {
+        let over = matches!(text(request, "/state").as_str(), "completed" | "failed" | "canceled");
+        if let (true, Some(request)) = (over, request.as_object_mut()) {
+            request.remove("progress");
+        }
+    }
 }
 
 fn held(context: &Context, hold: &Hold) -> CliResult<inn_client::Agent> {

@@ -94,6 +94,7 @@ pub(super) async fn run(mut common: Common, args: CurlArgs) -> CliResult<()> {
         context.out.say(clean(&lines.join("\n")));
     }
     context.out.raw(&answer.body);
+    context.out.end_line(&answer.body);
     if answer.is_success() {
         return Ok(());
     }
