@@ -191,6 +191,12 @@ impl Call {
         send(&door, request).await.expect("the host answers")
     }
 
+    /// Sends, and leaves the answer's body to be read as it comes.
+    pub async fn open(self) -> reqwest::Response {
+        let door = self.door.clone();
+        door.http.execute(self.prepared()).await.expect("the host answers")
+    }
+
     /// Sends, and gives back a lost connection instead of failing.
     pub async fn try_send(self) -> Result<Reply, reqwest::Error> {
         let door = self.door.clone();

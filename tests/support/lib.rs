@@ -20,6 +20,7 @@ pub mod letters;
 pub mod pocketbase;
 pub mod poll;
 pub mod snapshot;
+pub mod stream;
 mod template;
 
 pub use agent::{AgentClient, Consent};
@@ -29,6 +30,7 @@ pub use inn_mail::Tls;
 pub use inn_server::Settings;
 pub use letters::mail_server;
 pub use poll::until;
+pub use stream::Stream;
 
 /// Where cargo puts what it builds; `ops/test` lays the programs of strangers there too.
 pub fn built() -> std::path::PathBuf {

@@ -2,6 +2,7 @@
 
 mod account;
 mod batch;
+mod listening;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -34,12 +35,13 @@ use account::AccountWrite;
 use crate::admission::{Admission, AdmissionLimits, Slot};
 use crate::app::{RunWrite, WriteEnd};
 use crate::gateway::{Admit, GatewayActor, Judgement, Verdict};
-use crate::papers::{self, Evidence};
+use crate::papers::{self, Evidence, Proof};
 use crate::plan::{WriteInput, has_modifiers};
 use crate::registry::Registry;
 use crate::snapshots::Snapshots;
 
 pub use batch::{BatchRefused, BatchVerb, BatchWrite};
+pub use listening::Listener;
 
 /// Half of a small machine; the rest waits its turn.
 const HASHING: usize = 2;
@@ -91,6 +93,7 @@ pub struct Admitted {
     /// Database time when it was decided.
     pub now: DateTime<Utc>,
     host: Host,
+    proof: Proof,
     _slot: Slot,
 }
 
@@ -365,13 +368,13 @@ impl Gateway {
             now: self.shared.clock.now(),
         };
         let (reply, answer) = oneshot::channel();
-        let Admitted { caller, app: snapshot, record, permit, now, host, _slot: slot } = admitted;
+        let Admitted { caller, app: snapshot, record, permit, now, host, proof, _slot: slot } = admitted;
         self.shared.registry.send(app.id, RunWrite { input: Box::new(input), slot, reply })?;
         // A reply that never comes means the actor or the task died: it may have committed.
         let end =
             answer.await.unwrap_or_else(|_| WriteEnd { record: record.clone(), result: Err(StoreError::Unknown) });
         let spent = Slot::spent();
-        Ok((Arc::new(Admitted { caller, app: snapshot, record, permit, now, host, _slot: spent }), end))
+        Ok((Arc::new(Admitted { caller, app: snapshot, record, permit, now, host, proof, _slot: spent }), end))
     }
 
     /// That a record is not there (for this caller) is told before what is wrong with the body, as PocketBase does.
@@ -447,12 +450,13 @@ impl Gateway {
         let share = evidence.app.as_ref().map(|app| (app.tenant, app.id));
         let slot = shared.admission.enter(share)?;
         let app = evidence.app.clone();
+        let proof = papers::proof(call, &evidence);
         let (now, host) = (shared.clock.now(), shared.host);
         let judgement = self.ask(Arc::clone(call), evidence).await?;
         match judgement {
             Judgement::Admitted(verdict) => {
                 let Verdict { caller, record, permit } = *verdict;
-                Ok(Admitted { caller, app, record, permit, now, host, _slot: slot })
+                Ok(Admitted { caller, app, record, permit, now, host, proof, _slot: slot })
             }
             Judgement::Refused { refusal, record } => {
                 if record.is_none() {

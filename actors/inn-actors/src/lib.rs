@@ -15,7 +15,7 @@ mod snapshots;
 
 pub use admission::AdmissionLimits;
 pub use handle::{
-    Admitted, BatchRefused, BatchVerb, BatchWrite, CallRates, Gateway, GatewayConfig, Looked, RecordWrite,
+    Admitted, BatchRefused, BatchVerb, BatchWrite, CallRates, Gateway, GatewayConfig, Listener, Looked, RecordWrite,
 };
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! From papers to a caller. Gathering the evidence may wait for the directory; judging it never does.
 
 mod account;
+mod proof;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +16,9 @@ use inn_protocol::call::{Call, Papers, Place, SignedPapers};
 use inn_protocol::caller::{Agent, Caller, Person, Via};
 use inn_protocol::{AgentId, Code, Digest, Refusal};
 
+pub(crate) use self::account::facts_of;
 use self::account::{AppUserEvidence, gather_app_user};
+pub(crate) use self::proof::{Proof, proof};
 use crate::snapshots::Snapshots;
 
 /// How long after the password was given a session may consent (DESIGN section 5).

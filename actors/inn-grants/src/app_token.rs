@@ -57,7 +57,7 @@ impl AppSecret {
     }
 }
 
-fn keyed(key: &[u8; 32]) -> Hmac<Sha256> {
+pub(crate) fn keyed(key: &[u8; 32]) -> Hmac<Sha256> {
     let mut block = [0_u8; 64];
     for (to, from) in block.iter_mut().zip(key) {
         *to = *from;

@@ -38,6 +38,13 @@ pub fn sign(parent: &SigningKey, token: Digest, helper: &AgentId, expires: i64) 
     Ok(text)
 }
 
+/// When a statement ends, in unix seconds. Says nothing about whether it holds.
+pub fn expires(header: &str) -> Option<i64> {
+    let (text, _) = header.split_once('.')?;
+    let statement: Statement = serde_json::from_slice(&from_base64url(text)?).ok()?;
+    Some(statement.expires)
+}
+
 /// Did this parent let this helper use this token, and does that still hold? `now` is database time in unix seconds.
 ///
 /// Refuses with `invalid_delegation` saying which part does not fit. Whose token it is (`claims.agent`) and whether that

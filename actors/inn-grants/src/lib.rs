@@ -5,6 +5,7 @@
 //! border as bytes or as the newtypes of [`keys`].
 
 pub mod app_token;
+pub mod cursor;
 pub mod delegation;
 pub mod keys;
 pub mod opaque;

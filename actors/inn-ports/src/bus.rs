@@ -10,6 +10,8 @@ pub enum Topic {
     Requests(AppId),
     /// Grants, members or releases of the tenant moved on: forget cached snapshots.
     Policy(TenantId),
+    /// Records of some app were changed.
+    Changes,
 }
 
 #[async_trait]

@@ -6,6 +6,7 @@ mod apps;
 mod batch;
 mod blobs;
 mod bus;
+mod changes;
 mod clock;
 mod directory;
 mod error;
@@ -25,6 +26,7 @@ pub use apps::{Apps, DeployPlan, Deployed, InstalledApp, ReleaseInfo};
 pub use batch::{Batch, BatchDone, BatchFailed, BatchLook, BatchStep, Seen, batch_sentence, batch_stored};
 pub use blobs::Blobs;
 pub use bus::{Bus, PolicyHints, Topic};
+pub use changes::{Change, Changes, Live, NewChanges, Standing};
 pub use clock::Clock;
 pub use directory::{AgentState, Directory, GrantState, MemberState, SessionState};
 pub use error::{StoreError, StoreResult};
@@ -49,6 +51,6 @@ pub trait Core: AppUsers + Directory + Ledger + Records {}
 impl<T: AppUsers + Directory + Ledger + Records> Core for T {}
 
 /// Everything that is kept. One type implements it all; the pieces are cut by noun.
-pub trait Store: Core + RecordTexts + AppAuth + Apps + Files + People + Grants + Requests + Register {}
+pub trait Store: Core + RecordTexts + Changes + AppAuth + Apps + Files + People + Grants + Requests + Register {}
 
-impl<T: Core + RecordTexts + AppAuth + Apps + Files + People + Grants + Requests + Register> Store for T {}
+impl<T: Core + RecordTexts + Changes + AppAuth + Apps + Files + People + Grants + Requests + Register> Store for T {}

@@ -38,6 +38,11 @@ pub enum Action {
     /// Several record writes that stand or fall together. It allows nothing by itself: each of them is decided for
     /// itself, as if it had come alone.
     Batch,
+    /// A stream of what happens to records is opened (`connect`), or told what it is to be about (`subscribe`). It shows
+    /// nothing by itself: each event is decided for itself, like a list or a view.
+    Realtime {
+        verb: &'static str,
+    },
     /// A file of a record, or a thumb of it.
     ReadFile {
         entity: String,
@@ -128,6 +133,7 @@ impl Action {
             Self::UpdateRecord { .. } => "records.update",
             Self::DeleteRecord { .. } => "records.delete",
             Self::Batch => "records.batch",
+            Self::Realtime { verb } => return format!("realtime.{verb}"),
             Self::ReadFile { .. } => "files.read",
             Self::TakeFileToken => "files.token",
             Self::RunOperation { .. } => "operations.run",
@@ -200,6 +206,7 @@ impl Action {
                 | Self::Explain
                 | Self::ReadRegister { .. }
                 | Self::ReadReceipt { .. }
+                | Self::Realtime { .. }
         )
     }
 }

@@ -9,6 +9,7 @@ pub mod filter;
 pub mod guard;
 pub mod operations;
 pub mod query;
+pub mod realtime;
 pub mod requests;
 pub mod schema;
 pub mod sentence;

@@ -1,6 +1,7 @@
 //! What nodes say to each other: one line of text, `<node> <hint> <hint> …`.
 //!
-//! A hint is `*` (look at everything again) or a topic: `r:app_…` (requests of an app), `p:ten_…` (policy of a tenant).
+//! A hint is `*` (look at everything again) or a topic: `r:app_…` (requests of an app), `p:ten_…` (policy of a tenant),
+//! `c:` (changes of records). Nodes of a release that knows a topic not yet pass the whole message over.
 
 use std::collections::HashSet;
 
@@ -51,6 +52,7 @@ pub(crate) fn write(node: Uuid, news: &News) -> String {
                 let (kind, id) = match topic {
                     Topic::Requests(app) => (" r:", app.to_string()),
                     Topic::Policy(tenant) => (" p:", tenant.to_string()),
+                    Topic::Changes => (" c:", String::new()),
                 };
                 text.push_str(kind);
                 text.push_str(&id);
@@ -75,6 +77,7 @@ pub(crate) fn read(text: &str) -> Option<(Uuid, News)> {
         let topic = match word.split_once(':')? {
             ("r", app) => Topic::Requests(app.parse().ok()?),
             ("p", tenant) => Topic::Policy(tenant.parse().ok()?),
+            ("c", "") => Topic::Changes,
             _ => return None,
         };
         news.add(topic);
@@ -94,6 +97,7 @@ mod tests {
         let mut news = News::default();
         news.add(Topic::Requests(AppId::new()));
         news.add(Topic::Policy(TenantId::new()));
+        news.add(Topic::Changes);
         assert_eq!(read(&write(node, &news)), Some((node, news)));
         assert_eq!(read(&write(node, &News::Everything)), Some((node, News::Everything)));
     }
@@ -127,6 +131,7 @@ mod tests {
             format!("{node} x:{app}"),
             format!("{node} p:{app}"),
             format!("{node} r:"),
+            format!("{node} c:{app}"),
             format!("{node} r:{app} ?"),
             format!("{node}{}", format!(" r:{app}").repeat(MAX_TOPICS * 2)),
         ] {

@@ -270,7 +270,8 @@ async fn read(request: &HttpRequest, payload: Payload) -> Result<Incoming, ApiEr
         });
     };
     let path = request.path();
-    let shape = if path.contains("/api/files/") || path.contains("/api/collections/") || path.ends_with("/api/batch") {
+    let single = path.ends_with("/api/batch") || path.ends_with("/api/realtime");
+    let shape = if single || path.contains("/api/files/") || path.contains("/api/collections/") {
         Shape::Records
     } else {
         Shape::Plain

@@ -13,5 +13,6 @@ pub mod respond;
 pub mod routes;
 pub mod state;
 
+pub use app::{Realtime, RealtimeLimits};
 pub use routes::configure;
 pub use state::{EdgeKeys, HttpConfig, HttpState, Vitals};

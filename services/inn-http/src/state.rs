@@ -8,6 +8,7 @@ use inn_ports::{Blobs, Bus, Mail, Objects, Store};
 use serde_json::Value;
 use url::Url;
 
+use crate::app::Realtime;
 use crate::rates::Rates;
 
 /// Settings of the HTTP edge.
@@ -78,6 +79,7 @@ pub struct HttpState {
     /// Forms received at one time.
     pub uploads: Arc<tokio::sync::Semaphore>,
     pub bus: Arc<dyn Bus>,
+    pub realtime: Arc<Realtime>,
     pub keys: EdgeKeys,
     pub config: HttpConfig,
     /// Mails of apps to their own users.

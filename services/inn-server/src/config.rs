@@ -33,6 +33,7 @@ pub struct Settings {
     pub mail: MailSettings,
     pub rates: RateSettings,
     pub limits: LimitSettings,
+    pub realtime: RealtimeSettings,
     pub database: DatabaseSettings,
     pub redis: RedisSettings,
     pub log: LogSettings,
@@ -167,6 +168,20 @@ pub struct LimitSettings {
     pub app_threads: usize,
 }
 
+/// Streams of events on this node.
+#[derive(Clone)]
+pub struct RealtimeSettings {
+    pub connections: usize,
+    /// Of one app.
+    pub app_connections: usize,
+    /// Of one caller on one app.
+    pub caller_connections: usize,
+    /// Events that may wait for one slow client.
+    pub buffer: usize,
+    /// A stream without an event ends after this long.
+    pub idle: Duration,
+}
+
 #[derive(Clone)]
 pub struct DatabaseSettings {
     /// Secret: may hold a password. `inn up` runs a database of its own and takes none.
@@ -208,6 +223,7 @@ impl Default for Settings {
     fn default() -> Self {
         let rates = inn_http::rates::RateLimits::default();
         let limits = inn_actors::AdmissionLimits::default();
+        let realtime = inn_http::RealtimeLimits::default();
         Self {
             data: DataSettings { dir: PathBuf::from("./.inn"), keys_dir: None, blobs_dir: None },
             blobs: BlobSettings {
@@ -255,6 +271,13 @@ impl Default for Settings {
                 queue: rates.queue,
             },
             limits: LimitSettings { node: limits.node, tenant: limits.tenant, app: limits.app, app_threads: 2 },
+            realtime: RealtimeSettings {
+                connections: realtime.connections,
+                app_connections: realtime.app_connections,
+                caller_connections: realtime.caller_connections,
+                buffer: realtime.buffer,
+                idle: realtime.idle,
+            },
             database: DatabaseSettings {
                 url: None,
                 // Small on purpose: on two cores 16 connections cost the database a third more CPU for the same work

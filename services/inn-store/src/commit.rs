@@ -1,6 +1,6 @@
 //! The commit of a record write: one statement, one round trip, everything or nothing.
 //!
-//! The statement carries the guards (`step::guard`), the record, the receipt, the entry and the outbox row. Whatever
+//! The statement carries the guards (`step::guard`), the record, the receipt, the entry and the change. Whatever
 //! stops it ends it through `inn.stop`, so that nothing at all is kept: neither nonce nor idempotency key, which the
 //! refused entry written afterwards brings along again.
 
@@ -22,9 +22,19 @@ use crate::step::guard;
 use crate::{PgStore, register};
 
 pub(crate) use batch::commit_all;
+pub(crate) use refusal::moved;
 
 pub(crate) async fn commit(store: &PgStore, plan: &Plan) -> StoreResult<Committed> {
     let collection = written(plan)?;
+    let committed = alone(store, plan, collection).await;
+    // Also when nobody knows whether it was committed: who looks in vain has lost nothing.
+    if !matches!(committed, Err(StoreError::Refused(_) | StoreError::Stale)) {
+        store.tell().await;
+    }
+    committed
+}
+
+async fn alone(store: &PgStore, plan: &Plan, collection: &Collection) -> StoreResult<Committed> {
     if plan.write.verb == Verb::Delete && cascade::has_referrers(&plan.app.definition.model, collection) {
         return cascade::delete(store, plan, collection).await;
     }
@@ -115,8 +125,7 @@ where
         .chain(statement.values.values().iter().map(crate::columns::SqlValue::pg_type))
         .collect();
 
-    let prepared =
-        client.prepare_typed_cached(&statement.text, &types).await.map_err(refusal::moved("record statement"))?;
+    let prepared = client.prepare_typed_cached(&statement.text, &types).await.map_err(moved("record statement"))?;
     let row = match client.query_one(&prepared, &parameters).await {
         Ok(row) => row,
         Err(error) => {

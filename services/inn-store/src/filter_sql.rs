@@ -9,6 +9,7 @@ mod joins;
 mod order;
 mod rows;
 mod side;
+mod tables;
 
 #[cfg(test)]
 mod observed;
@@ -23,6 +24,7 @@ use crate::columns::SqlValue;
 use rows::Renderer;
 
 pub(crate) use order::{order_by, window};
+pub(crate) use tables::Tables;
 
 /// The parameters of one statement, numbered from a given place on.
 #[derive(Debug, Clone)]
@@ -62,8 +64,13 @@ impl SqlParams {
 /// A boolean SQL expression that holds for exactly the rows the condition lets through. `alias` is the table alias
 /// of the row, `app` whose tables the relations lead to.
 pub(crate) fn render(expr: &Expr, app: AppId, alias: &str, params: &mut SqlParams) -> String {
+    render_in(expr, Tables::of(app), alias, params)
+}
+
+/// [`render`] with other records than those of the tables alone.
+pub(crate) fn render_in(expr: &Expr, tables: Tables, alias: &str, params: &mut SqlParams) -> String {
     let first = params.next;
-    let mut text = Renderer::new(app, alias, params).closed(expr);
+    let mut text = Renderer::new(tables, alias, params).closed(expr);
     // A parameter of a value that turned out not to matter: one that nothing refers to has no type.
     for (value, place) in params.values.iter().rev().zip((first..params.next).rev()) {
         let name = placeholder(place, value);

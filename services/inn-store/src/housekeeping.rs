@@ -12,6 +12,8 @@ pub struct Housekept {
     pub nonces: u64,
     pub idempotency_keys: u64,
     pub outbox_events: u64,
+    /// Changes of records that nobody can ask for any more.
+    pub changes: u64,
     /// Of accounts of apps: tickets that ran out, marks of mails that went.
     pub account_rows: u64,
 }
@@ -31,6 +33,11 @@ const KEYS: &str = "DELETE FROM inn.idempotency WHERE ctid = ANY (ARRAY(
 /// Events are hints to whoever listens; who was away for three days reads the data anew.
 const EVENTS: &str = "DELETE FROM inn.outbox WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM inn.outbox WHERE at < clock_timestamp() - interval '3 days' LIMIT 5000))";
+
+/// The oldest come first, so each statement looks at no more than it may delete.
+const CHANGES: &str = "DELETE FROM inn.changes WHERE ctid = ANY (ARRAY(
+    SELECT c.ctid FROM (SELECT ctid, at FROM inn.changes ORDER BY txid, id LIMIT 5000) AS c
+    WHERE c.at < clock_timestamp() - interval '1 hour'))";
 
 /// An hour of grace: whoever comes late is told that it ran out, and not that it never was.
 const TICKETS: &str = "DELETE FROM inn.app_tickets WHERE ctid = ANY (ARRAY(
@@ -53,6 +60,7 @@ impl PgStore {
             nonces: self.prune("nonces", NONCES).await?,
             idempotency_keys: self.prune("idempotency keys", KEYS).await?,
             outbox_events: self.prune("outbox", EVENTS).await?,
+            changes: self.prune("changes", CHANGES).await?,
             account_rows: self.prune("tickets", TICKETS).await? + self.prune("mails", MAILS).await?,
         })
     }

@@ -19,6 +19,7 @@ mod grants;
 mod housekeeping;
 mod ledger;
 mod migrate;
+mod outbox;
 mod people;
 mod pool;
 mod records;
@@ -34,7 +35,7 @@ use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool};
 use inn_grants::vault::Vault;
-use inn_ports::StoreResult;
+use inn_ports::{Bus, StoreResult};
 
 pub use clock::DatabaseClock;
 pub use error::SetupError;
@@ -62,6 +63,8 @@ pub struct StoreConfig {
     pub signer: Arc<dyn HeadSigner>,
     /// Seals what must be kept and read again.
     pub vault: Arc<Vault>,
+    /// Told when records were changed.
+    pub bus: Option<Arc<dyn Bus>>,
 }
 
 impl StoreConfig {
@@ -77,6 +80,7 @@ impl StoreConfig {
             pool_size: 16,
             acquire_timeout: Duration::from_secs(5),
             statement_timeout: Duration::from_secs(30),
+            bus: None,
             synchronous_commit: true,
             io,
             signer,
@@ -100,6 +104,7 @@ pub(crate) struct Inner {
     pub(crate) shapes: records::Shapes,
     /// Looks at single records, gathered.
     pub(crate) views: records::Views,
+    pub(crate) bus: Option<Arc<dyn Bus>>,
     /// Names this process in leases.
     pub(crate) node: uuid::Uuid,
 }
@@ -123,6 +128,7 @@ impl PgStore {
             vault: config.vault,
             ledger,
             shapes: records::Shapes::default(),
+            bus: config.bus,
             node: uuid::Uuid::new_v4(),
         };
         Ok(Self { inner: Arc::new(inner) })

@@ -42,6 +42,7 @@ const TABLE: &[Row] = &[
     ("PATCH", "/api/collections/{entity}/records/{id}", "records.update", |s| (format!("{}/{}", records("cards"), s.card), json!({"title": "y"})), [401, 403, 200, 200, 401, 200]),
     ("DELETE", "/api/collections/{entity}/records/{id}", "records.delete", |s| plain(format!("{}/{}", records("cards"), s.card)), [401, 403, 204, 404, 401, 404]),
     ("POST", "/api/batch", "records.batch", |s| ("/api/batch".into(), json!({"requests": [{"method": "POST", "url": records("cards"), "body": {"title": "x", "list": &s.list}}]})), [401, 400, 200, 200, 401, 200]),
+    ("POST", "/api/realtime", "realtime.subscribe", |_| ("/api/realtime".into(), json!({"clientId": "nobody's", "subscriptions": ["cards/*"]})), [404, 404, 404, 404, 404, 404]),
     ("GET", "/api/files/{entity}/{id}/{name}", "files.read", |s| plain(format!("/api/files/cards/{}/nothing.png", s.card)), [404, 404, 404, 404, 401, 404]),
     ("POST", "/api/files/token", "files.token", |_| plain("/api/files/token"), [401, 200, 200, 200, 401, 200]),
     // Signing in counts for nobody until it worked, so there is no entry yet; the kanban app has no accounts of its own.
@@ -65,8 +66,9 @@ const TABLE: &[Row] = &[
     ("POST", "/api/ops/{destructive}", "operations.run", |s| ("/api/ops/cards.delete-archived".into(), json!({"id": &s.archived})), [401, 403, 204, 404, 401, 428]),
 ];
 
-/// Routes with tests of their own elsewhere: on an app's own origin, with a code instead of papers.
-const ELSEWHERE: &[&str] = &["/_/", "/_/page.js", "/_inn/enter"];
+/// Routes with tests of their own elsewhere: on an app's own origin, with a code instead of papers; and the stream, whose
+/// answer does not end.
+const ELSEWHERE: &[&str] = &["/_/", "/_/page.js", "/_inn/enter", "/api/realtime"];
 
 #[test]
 fn every_declared_route_has_a_row() {

@@ -32,6 +32,7 @@ async fn what_cannot_be_written_down_is_not_done() {
         "inn.receipts".to_owned(),
         "inn.entries".to_owned(),
         "inn.outbox".to_owned(),
+        "inn.changes".to_owned(),
     ];
     let contents = || async {
         let sql = host.sql().await;

@@ -51,7 +51,6 @@ pub(crate) const NOT_IN_FORCE: &[(Category, &str)] = &[
     (Category::FunctionFilter, "geoDistance and strftime are refused by name"),
     (Category::RequestFilter, "`:isset` compared with a field"),
     (Category::Views, "a counted column compared with a text"),
-    (Category::Realtime, "there is no /api/realtime"),
 ];
 
 /// Why differences are let through, if they are.

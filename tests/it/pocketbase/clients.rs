@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 use super::schema;
 use super::world::{self, Side, World};
 
-/// Steps that ours must pass with every SDK; `realtime` is reported until there is an `/api/realtime`.
-const IN_FORCE: &[&str] = &["health", "superuser", "auth", "stale", "crud", "lists", "expand", "batch", "files"];
+/// Steps that ours must pass with every SDK.
+const IN_FORCE: &[&str] =
+    &["health", "superuser", "auth", "stale", "crud", "lists", "expand", "batch", "realtime", "files"];
 
 /// One program that speaks through an SDK.
 struct Client {

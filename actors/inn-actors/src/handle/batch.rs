@@ -177,12 +177,12 @@ impl Gateway {
         let steps = steps.iter().map(|step| Arc::clone(step) as Arc<dyn BatchStep>).collect();
         let batch = Batch { record: admitted.record.clone(), app, steps };
         let (reply, answer) = oneshot::channel();
-        let Admitted { caller, app, record, permit, now, host, _slot: slot } = admitted;
+        let Admitted { caller, app, record, permit, now, host, proof, _slot: slot } = admitted;
         self.shared.registry.send(id, RunBatch { batch: Box::new(batch), slot, reply })?;
         // A reply that never comes means the actor or the task died: it may have committed.
         let BatchEnd(end) = answer.await.unwrap_or_else(|_| BatchEnd(Err(StoreError::Unknown.into())));
         let spent = Slot::spent();
-        Ok((Admitted { caller, app, record, permit, now, host, _slot: spent }, end))
+        Ok((Admitted { caller, app, record, permit, now, host, proof, _slot: spent }, end))
     }
 
     /// Registers the refusal of a verified caller: of the write, and of the whole.

@@ -54,7 +54,7 @@ pub(super) async fn gather_app_user(
 }
 
 /// A record as `@request.auth` is made of: what it is of, and none of its secrets.
-fn facts_of(collection: &Collection, mut row: Map<String, Value>) -> Map<String, Value> {
+pub(crate) fn facts_of(collection: &Collection, mut row: Map<String, Value>) -> Map<String, Value> {
     for field in &collection.fields {
         if field.name == "tokenKey" || matches!(field.kind, FieldKind::Password { .. }) {
             row.remove(&field.name);

@@ -5,6 +5,7 @@ use std::fmt;
 use biscuit_auth::{Algorithm, KeyPair, PrivateKey};
 use inn_protocol::{Refusal, Result};
 
+use crate::cursor::CursorKey;
 use crate::keys::{PublicKey, SigningKey};
 
 /// The signing half. Its number travels in each token (`root_key_id`) and names the key to verify with.
@@ -12,17 +13,24 @@ pub struct RootKeys {
     pub(super) pair: KeyPair,
     pub(super) id: u32,
     public: RootPublicKeys,
+    cursors: CursorKey,
 }
 
 impl RootKeys {
     /// `older` are earlier keys with their numbers, still good for verifying. Refuses a number given twice.
     pub fn new(id: u32, key: &SigningKey, older: &[(u32, PublicKey)]) -> Result<Self> {
         let keys = std::iter::once((id, key.public())).chain(older.iter().copied());
-        Ok(Self { pair: pair(key.seed().as_bytes())?, id, public: RootPublicKeys::new(keys)? })
+        let cursors = CursorKey::of(key.seed().as_bytes());
+        Ok(Self { pair: pair(key.seed().as_bytes())?, id, public: RootPublicKeys::new(keys)?, cursors })
     }
 
     pub fn public(&self) -> &RootPublicKeys {
         &self.public
+    }
+
+    /// What seals cursors of streams; a cursor ends with the key.
+    pub const fn cursors(&self) -> &CursorKey {
+        &self.cursors
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) fn leg(ask: &Ask<'_>) -> Result<(), Refusal> {
             not_for_agents(ask, "Agents meet requests by claiming them at /v1/requests/claim.")
         }
         Action::AppAuth { collection, .. } => account::has_accounts(app(ask)?, collection),
-        Action::DescribeApp | Action::Batch | Action::TakeFileToken => app(ask).map(|_| ()),
+        Action::DescribeApp | Action::Batch | Action::Realtime { .. } | Action::TakeFileToken => app(ask).map(|_| ()),
         _ => Ok(()),
     }
 }

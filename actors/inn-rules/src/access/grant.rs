@@ -23,6 +23,8 @@ fn needs(action: &Action) -> Needs {
         | Action::DescribeApp
         // Each of its writes needs its own scope.
         | Action::Batch
+        // Each of its events needs the scope to read.
+        | Action::Realtime { .. }
         // Opens no more than the scopes do that the agent holds by then.
         | Action::TakeFileToken
         | Action::RegisterAgent

@@ -49,7 +49,7 @@ enum Audience {
 
 fn audience(action: &Action) -> Audience {
     match action {
-        Action::Unreadable | Action::DescribeApp | Action::Batch => Audience::Everybody,
+        Action::Unreadable | Action::DescribeApp | Action::Batch | Action::Realtime { .. } => Audience::Everybody,
         Action::AppAuth { verb: "refresh" | "request-email-change" | "sign-out", .. } => Audience::Account,
         Action::AppAuth { verb: "impersonate", .. } => Audience::AppOwner,
         // Whoever knows the name of a file that is not protected may have it (PocketBase notes, section F).

@@ -38,6 +38,6 @@ pub(super) fn collection<'a>(app: &'a AppSnapshot, entity: &str) -> Result<&'a C
 }
 
 /// Which stored rows the permit covers.
-fn rule(permit: &Permit) -> Expr {
+pub(super) fn rule(permit: &Permit) -> Expr {
     permit.rule.stored().cloned().unwrap_or(Expr::Always)
 }

@@ -171,6 +171,17 @@ settings! {
     "limits.app-threads" "INN_APP_THREADS" "app-threads" "COUNT" =>
         limits.app_threads, |text| value::whole(text, 1, 64), "Threads that app actors are spread over.";
 
+    "realtime.connections" "INN_REALTIME_CONNECTIONS" "realtime-connections" "COUNT" =>
+        realtime.connections, |text| value::whole(text, 0, 1_000_000), "Streams of events open at one time on this node; 0 switches them off.";
+    "realtime.app-connections" "INN_REALTIME_APP_CONNECTIONS" "realtime-app-connections" "COUNT" =>
+        realtime.app_connections, |text| value::whole(text, 1, 1_000_000), "Streams open at one time of one app on this node.";
+    "realtime.caller-connections" "INN_REALTIME_CALLER_CONNECTIONS" "realtime-caller-connections" "COUNT" =>
+        realtime.caller_connections, |text| value::whole(text, 1, 1_000_000), "Streams open at one time of one caller on one app; guests share the app's.";
+    "realtime.buffer-events" "INN_REALTIME_BUFFER_EVENTS" "realtime-buffer-events" "COUNT" =>
+        realtime.buffer, |text| value::whole(text, 1, 100_000), "Events that may wait for one slow client, and 1 MiB of them, before it is cut off.";
+    "realtime.idle-seconds" "INN_REALTIME_IDLE_SECONDS" "realtime-idle-seconds" "SECONDS" =>
+        realtime.idle, |text| value::seconds(text, 1, 1800), "A stream without an event ends after this long; clients open it again.";
+
     "database.url" "DATABASE_URL" "database-url" "URL" secret =>
         database.url, |text| value::database(text).map(Some),
         "PostgreSQL of `inn serve`, `inn migrate` and `inn doctor`; `inn up` runs one of its own.";

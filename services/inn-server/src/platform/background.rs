@@ -115,6 +115,7 @@ pub(super) fn start(loops: &mut Loops, parts: &Parts, state: &web::Data<HttpStat
         std::future::ready(Ok::<_, StoreError>(()))
     });
 
+    realtime(loops, parts, state);
     policy(loops, parts, state);
     tokens(loops, parts);
 }
@@ -140,6 +141,22 @@ async fn sweep_files(store: &PgStore, blobs: &BlobStore) -> Result<(), StoreErro
             return Err(error);
         }
     }
+}
+
+/// Streams of events: what was committed anywhere is told here, and who may listen no longer is sent away.
+fn realtime(loops: &mut Loops, parts: &Parts, state: &web::Data<HttpState>) {
+    let fed = state.clone().into_inner();
+    loops.every("realtime", Duration::from_millis(1), move || {
+        let state = Arc::clone(&fed);
+        async move { state.realtime.feed().await }
+    });
+    let state = state.clone().into_inner();
+    let hints: Arc<tokio::sync::Mutex<Box<dyn PolicyHints>>> =
+        Arc::new(tokio::sync::Mutex::new(parts.bus.policy_hints()));
+    loops.every("realtime rights", Duration::from_millis(10), move || {
+        let (state, hints) = (Arc::clone(&state), Arc::clone(&hints));
+        async move { state.realtime.watch(&mut **hints.lock().await).await }
+    });
 }
 
 /// Rights or releases changed somewhere: what the gateway remembers is looked up again.

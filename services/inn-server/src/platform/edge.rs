@@ -10,7 +10,7 @@ use actix_web::{App, HttpServer, web};
 use anyhow::Context as _;
 use inn_actors::{AdmissionLimits, Gateway, GatewayConfig};
 use inn_http::rates::Rates;
-use inn_http::{EdgeKeys, HttpState, Vitals};
+use inn_http::{EdgeKeys, HttpState, Realtime, RealtimeLimits, Vitals};
 use inn_ports::{Apps as _, Blobs, Clock, Core, Objects, Store};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -84,6 +84,8 @@ async fn live(
     }
     tracing::info!("stopping");
     vitals.drain();
+    // Nobody would wait for their end.
+    state.realtime.close();
     handle.stop(true).await;
     loops.end().await;
     let store = parts.store.clone();
@@ -111,6 +113,21 @@ fn state(settings: &Settings, parts: &Parts, io: &Runtime, vitals: &Arc<Platform
         app_threads: limits.app_threads,
     };
     let public = parts.root.public().clone();
+    let realtime = &settings.realtime;
+    let realtime = Realtime::new(
+        Arc::clone(&store),
+        Arc::clone(&parts.bus),
+        Arc::clone(&clock),
+        io.handle().clone(),
+        parts.root.cursors().clone(),
+        RealtimeLimits {
+            connections: realtime.connections,
+            app_connections: realtime.app_connections,
+            caller_connections: realtime.caller_connections,
+            buffer: realtime.buffer,
+            idle: realtime.idle,
+        },
+    );
     let shown: Arc<dyn Vitals> = vitals.clone();
     HttpState {
         gateway: Gateway::new(&gateway, core, clock, io.handle().clone(), public),
@@ -122,6 +139,7 @@ fn state(settings: &Settings, parts: &Parts, io: &Runtime, vitals: &Arc<Platform
         mails: Arc::new(tokio::sync::Semaphore::new(MAILS)),
         uploads: Arc::new(tokio::sync::Semaphore::new(settings.files.uploads)),
         bus: Arc::clone(&parts.bus),
+        realtime: Arc::new(realtime),
         keys: EdgeKeys { root: Arc::clone(&parts.root), published: parts.published.clone() },
         config,
         vitals: shown,

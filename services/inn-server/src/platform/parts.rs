@@ -79,7 +79,10 @@ impl Parts {
             Role::Serve { migrate } => (given_database(settings)?, *migrate),
         };
         io.block_on(schema(&database_url, migrate))?;
-        let store = io.block_on(PgStore::connect(store_config(settings, &database_url, io, &keys)))?;
+        let bus = inn_bus::connect(settings.redis.url.as_deref(), io.handle())?;
+        let mut config = store_config(settings, &database_url, io, &keys);
+        config.bus = Some(Arc::clone(&bus));
+        let store = io.block_on(PgStore::connect(config))?;
         let blobs = BlobStore::open(blob_config)?;
         io.block_on(blobs.check()).map_err(|_| no_blobs(settings))?;
         let clock = DatabaseClock::default();
@@ -87,7 +90,6 @@ impl Parts {
         tracing::debug!(milliseconds = offset.num_milliseconds(), "database time minus this node's");
         io.block_on(same_keys(&store, &keys, &settings.data))?;
         let mail = crate::mail::open(&settings.mail, addresses.loopback)?;
-        let bus = inn_bus::connect(settings.redis.url.as_deref(), io.handle())?;
         let (root, published) = (Arc::new(keys.root()?), keys.published());
         // Only a platform that owns its database may give out a token file anew.
         let giving = if matches!(role, Role::Up(_)) { Rule::Owner } else { Rule::Guest };

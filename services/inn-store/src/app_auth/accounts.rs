@@ -5,7 +5,7 @@ use std::sync::Arc;
 use inn_ports::{AccountChange, StoreError, StoreResult};
 use inn_protocol::app::AppSnapshot;
 use inn_protocol::model::{Collection, FieldKind};
-use inn_protocol::receipt::Receipt;
+use inn_protocol::receipt::{Receipt, Verb};
 use inn_protocol::register::CallRecord;
 use inn_protocol::{Code, Refusal};
 use inn_rules::values;
@@ -15,7 +15,7 @@ use crate::columns::{self, SqlValue, ident};
 use crate::error::{broken, violated};
 use crate::filter_sql::SqlParams;
 use crate::people::sql::{facts, maybe};
-use crate::{PgStore, ddl, register};
+use crate::{PgStore, ddl, outbox, register};
 
 /// The whole row whose `field` is this text.
 pub(super) async fn find(
@@ -70,13 +70,14 @@ pub(super) async fn change(
         return Err(Refusal::internal().into());
     }
     let statement = format!(
-        "UPDATE {} AS t SET {} WHERE t.id = {id} AND t.\"tokenKey\" = {key}",
+        "UPDATE {} AS t SET {} WHERE t.id = {id} AND t.\"tokenKey\" = {key} RETURNING {}",
         columns::table(app.id, collection),
-        sets.join(", ")
+        sets.join(", "),
+        outbox::whole(collection, "t").unwrap_or_else(|| columns::row_json(collection, "t"))
     );
     let mut client = store.client().await?;
     let step = store.begin_for(&mut client, call, Some(&change.record)).await?;
-    let changed = match step.tx().execute_typed(&statement, &params.typed()).await {
+    let changed = match step.tx().query_typed(&statement, &params.typed()).await {
         Ok(changed) => changed,
         Err(error) => {
             let refused = match violated(&error) {
@@ -86,16 +87,18 @@ pub(super) async fn change(
             return Err(step.refuse(refused).await);
         }
     };
-    if changed == 0 {
+    let Some(changed) = changed.first() else {
         step.abandon().await;
         return Ok(None);
-    }
-    let event = json!({ "entity": collection.name, "id": change.record, "verb": "update", "call": call.draft.call });
-    step.outbox("records", Some(app.id), event).await?;
+    };
+    let whole: &str = changed.try_get(0).map_err(broken("change account"))?;
+    outbox::changed(step.tx(), app.id, Verb::Update, &collection.name, &change.record, whole).await?;
     // What changed is told by name: values of accounts are secrets, or belong to whoever they are about.
     let names: Vec<&str> = change.set.keys().map(String::as_str).filter(|name| *name != "tokenKey").collect();
     let said = json!({ "account": format!("{}/{}", collection.name, change.record), "changed": names });
-    step.commit(change.sentence.clone(), facts(said)).await.map(Some)
+    let receipt = step.commit(change.sentence.clone(), facts(said)).await;
+    store.tell().await;
+    receipt.map(Some)
 }
 
 fn taken(collection: &Collection, index: &str) -> Refusal {

@@ -26,6 +26,9 @@ const MOST_TIME: Duration = Duration::from_secs(10);
 pub(crate) async fn commit_all(store: &PgStore, batch: &Batch) -> Result<BatchDone, BatchFailed> {
     let mut client = store.client().await?;
     let done = run(store, &mut client, batch).await;
+    if !matches!(done, Err(BatchFailed { error: StoreError::Refused(_) | StoreError::Stale, .. })) {
+        store.tell().await;
+    }
     if matches!(done, Err(BatchFailed { error: StoreError::Unknown, .. })) {
         // The pool may not have noticed yet that this connection is dead; the next call must not get it.
         drop(Object::take(client));

@@ -12,9 +12,9 @@ use deadpool_postgres::Transaction;
 use inn_ports::{Plan, StoreResult};
 use inn_protocol::model::{Collection, CollectionKind, Field, FieldKind, Model};
 use inn_protocol::plan::Committed;
-use inn_protocol::{AppId, Code, Refusal, TenantId};
+use inn_protocol::receipt::Verb;
+use inn_protocol::{AppId, Code, Refusal};
 use inn_rules::values;
-use serde_json::json;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::text::{self, Shown};
@@ -24,6 +24,7 @@ use crate::columns::{self, SqlValue, ident, literal};
 use crate::ddl;
 use crate::error::{broken, violated};
 use crate::filter_sql::SqlParams;
+use crate::outbox;
 use crate::step::{self, Said};
 
 /// Records one delete may change or take along. More is a job, not a call.
@@ -68,13 +69,11 @@ pub(super) async fn within(tx: &Transaction<'_>, plan: &Plan, collection: &Colle
 /// The record, its referrers and the events of all of them.
 async fn remove(tx: &Transaction<'_>, plan: &Plan, collection: &Collection) -> StoreResult<Deleted> {
     let deleted = take(tx, plan, collection).await?.ok_or_else(Refusal::not_found)?;
-    let draft = &plan.record.draft;
-    let sweep = Sweep { tx, model: &plan.app.definition.model, app: plan.app.id, tenant: draft.tenant };
+    let sweep = Sweep { tx, model: &plan.app.definition.model, app: plan.app.id };
     if let Swept::Refused(refusal) = sweep.run(collection, &plan.write.id).await? {
         return Err(refusal.into());
     }
-    let body = json!({"entity": collection.name, "id": plan.write.id, "verb": "delete", "call": draft.call.uuid()});
-    step::outbox(tx, draft.tenant, "records", draft.app, body).await?;
+    outbox::changed(tx, plan.app.id, Verb::Delete, &collection.name, &plan.write.id, &deleted.whole).await?;
     Ok(deleted)
 }
 
@@ -83,6 +82,8 @@ struct Deleted {
     row: String,
     hidden: Option<String>,
     labels: Option<String>,
+    /// Of its change.
+    whole: String,
 }
 
 impl Deleted {
@@ -107,9 +108,9 @@ async fn take(tx: &Transaction<'_>, plan: &Plan, collection: &Collection) -> Sto
     let mut params = SqlParams::starting_at(2);
     let condition = text::condition(plan, &mut params);
     let table = columns::table(plan.app.id, collection);
-    let Shown { row, hidden, labels } = Shown::of(plan, collection);
+    let Shown { row, hidden, whole, labels } = Shown::of(plan, collection);
     let text = format!(
-        "WITH gone AS (DELETE FROM {table} AS t WHERE t.id = $1 AND {condition} RETURNING t.*) SELECT {row}, {hidden}, {labels} FROM gone s"
+        "WITH gone AS (DELETE FROM {table} AS t WHERE t.id = $1 AND {condition} RETURNING t.*) SELECT {row}, {hidden}, {labels}, coalesce({whole}, {row}) FROM gone s"
     );
     let types: Vec<Type> = std::iter::once(Type::TEXT).chain(params.values().iter().map(SqlValue::pg_type)).collect();
     let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&plan.write.id];
@@ -117,7 +118,7 @@ async fn take(tx: &Transaction<'_>, plan: &Plan, collection: &Collection) -> Sto
     let statement = tx.prepare_typed_cached(&text, &types).await.map_err(refusal::moved("delete"))?;
     let row = tx.query_opt(&statement, &parameters).await.map_err(refusal::moved("delete"))?;
     let read = |row: tokio_postgres::Row| {
-        Ok(Deleted { row: row.try_get(0)?, hidden: row.try_get(1)?, labels: row.try_get(2)? })
+        Ok(Deleted { row: row.try_get(0)?, hidden: row.try_get(1)?, labels: row.try_get(2)?, whole: row.try_get(3)? })
     };
     row.map(read).transpose().map_err(broken("deleted row"))
 }
@@ -131,7 +132,6 @@ struct Sweep<'t> {
     tx: &'t Transaction<'t>,
     model: &'t Model,
     app: AppId,
-    tenant: TenantId,
 }
 
 impl Sweep<'_> {
@@ -210,7 +210,7 @@ impl Sweep<'_> {
         )
     }
 
-    /// Runs one change of referrers and puts an event for each into the outbox. Answers their ids.
+    /// Runs one change of referrers, each of which is a change that is told. Answers their ids.
     async fn change(
         &self,
         collection: &Collection,
@@ -219,17 +219,17 @@ impl Sweep<'_> {
         ids: &[String],
     ) -> StoreResult<Vec<String>> {
         let (entity, verb) = (literal(&collection.name), literal(verb));
+        let whole = outbox::whole(collection, "c").unwrap_or_else(|| columns::row_json(collection, "c"));
         let text = format!(
-            "WITH changed AS ({change} RETURNING t.id),
-             event AS (
-                INSERT INTO inn.outbox (tenant, app, topic, body)
-                SELECT $2, $3, 'records', json_build_object('entity', {entity}, 'id', id, 'verb', {verb}) FROM changed
+            "WITH changed AS ({change} RETURNING t.*),
+             told AS (
+                INSERT INTO inn.changes (app, verb, collection, record, \"row\") SELECT $2, {verb}, {entity}, c.id, {whole} FROM changed c
              )
              SELECT id FROM changed"
         );
-        let types = [Type::TEXT_ARRAY, Type::UUID, Type::UUID];
+        let types = [Type::TEXT_ARRAY, Type::UUID];
         let statement = self.tx.prepare_typed_cached(&text, &types).await.map_err(refusal::moved("referrers"))?;
-        let parameters: [&(dyn ToSql + Sync); 3] = [&ids, &self.tenant.uuid(), &self.app.uuid()];
+        let parameters: [&(dyn ToSql + Sync); 2] = [&ids, &self.app.uuid()];
         let rows = self.tx.query(&statement, &parameters).await.map_err(|error| match violated(&error) {
             Some(index) => not_unique(collection, &index).into(),
             None => refusal::moved("referrers")(error),

@@ -174,10 +174,10 @@ impl World {
         self.db.admin().await.query_one(&format!("SELECT count(*) FROM {what}"), &[]).await.unwrap().get(0)
     }
 
-    /// Rows of nonces, keys, entries, receipts and outbox: what a refused write must leave untouched.
+    /// Rows of nonces, keys, entries, receipts, outbox and changes: what a refused write must leave untouched.
     pub(crate) async fn traces(&self) -> Vec<i64> {
         let mut counts = Vec::new();
-        for table in ["inn.nonces", "inn.idempotency", "inn.entries", "inn.receipts", "inn.outbox"] {
+        for table in ["inn.nonces", "inn.idempotency", "inn.entries", "inn.receipts", "inn.outbox", "inn.changes"] {
             counts.push(self.count(table).await);
         }
         counts.push(self.count(&self.table("cards")).await);

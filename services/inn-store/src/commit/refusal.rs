@@ -43,7 +43,7 @@ fn classify(error: &Error) -> StoreError {
 }
 
 /// For statements of a record write that ran before anything was committed.
-pub(super) fn moved(context: &'static str) -> impl Fn(Error) -> StoreError {
+pub(crate) fn moved(context: &'static str) -> impl Fn(Error) -> StoreError {
     move |error| match error.code().map(tokio_postgres::error::SqlState::code) {
         Some(code) if is_moved(code) => StoreError::Stale,
         _ => broken(context)(error),

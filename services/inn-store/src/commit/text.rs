@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::columns::{self, SqlValue, ident, literal};
 use crate::filter_sql::{self, SqlParams};
+use crate::outbox;
 use crate::step::account;
 use crate::step::guard::GUARD;
 
@@ -26,7 +27,7 @@ pub(super) struct Statement {
 /// After the guard's 19 and the entry's 15.
 const FIRST: usize = 35;
 
-/// Entry, receipt and outbox of the row in `shown`. `$18` call, `$19` record, `$20`…: see `commit::at_once`.
+/// Entry and receipt of the row in `shown`. `$18` call, `$19` record, `$20`…: see `commit::at_once`.
 const KEEP: &str = "
 effect AS MATERIALIZED (
     SELECT s.*, m.at, sha256(convert_to(E'\\n' || $31 || E'\\n' || s.\"row\" || E'\\n' || coalesce(s.labels, ''), 'UTF8')) AS effect
@@ -41,11 +42,10 @@ entry AS (
 receipt AS (
     INSERT INTO inn.receipts (call, tenant, app, at, action, entity, record, verb, shape, \"row\", labels)
     SELECT $18, $20, $21, at, $26, $29, $19, $30, $31, \"row\", labels FROM effect
-),
-event AS (
-    INSERT INTO inn.outbox (tenant, app, topic, body)
-    SELECT $20, $21, 'records', json_build_object('entity', $29, 'id', $19, 'verb', $30, 'call', $18) FROM effect
-)
+),";
+
+/// What the statement answers, or why nothing of it is kept.
+const ANSWER: &str = "
 SELECT CASE WHEN s.\"row\" IS NOT NULL AND s.blank = '{}' AND s.outside = '{}' THEN s.\"row\" ELSE inn.stop(json_build_object(
         'free', g.free, 'live', g.live, 'fresh', g.fresh, 'ok', g.ok, 'missing', g.missing,
         'stored', s.\"row\" IS NOT NULL, 'blank', s.blank, 'outside', s.outside)::text) END,
@@ -74,8 +74,14 @@ pub(super) fn build(plan: &Plan, collection: &Collection) -> StoreResult<Stateme
     let outside = if plan.write.verb == Verb::Update { outside(collection) } else { NO_NAMES.to_owned() };
     let _ = write!(
         text,
-        "\n),\nshown AS MATERIALIZED (\n    SELECT {} AS \"row\", {} AS hidden, {} AS labels, {blank} AS blank, {outside} AS outside FROM stored s\n),{KEEP}",
-        shown.row, shown.hidden, shown.labels
+        "\n),\nshown AS MATERIALIZED (\n    SELECT {} AS \"row\", {} AS hidden, {} AS whole, {} AS labels, {blank} AS blank, {outside} AS outside FROM stored s\n),{KEEP}\n\
+         change AS (\n    INSERT INTO inn.changes (app, verb, collection, record, \"row\")\n    \
+         SELECT '{}'::uuid, $30, $29, $19, coalesce(whole, \"row\") FROM effect\n){ANSWER}",
+        shown.row,
+        shown.hidden,
+        shown.whole,
+        shown.labels,
+        plan.app.id.uuid()
     );
     Ok(Statement { text, values: params })
 }
@@ -269,6 +275,8 @@ fn value(field: &Field, value: Option<&Value>) -> StoreResult<SqlValue> {
 pub(super) struct Shown {
     pub(super) row: String,
     pub(super) hidden: String,
+    /// What the change holds, when that is not `row`.
+    pub(super) whole: String,
     pub(super) labels: String,
 }
 
@@ -278,6 +286,7 @@ impl Shown {
         Self {
             row: columns::row_json(&shown, "s"),
             hidden: hidden.map_or_else(|| "NULL::text".to_owned(), |hidden| columns::row_json(&hidden, "s")),
+            whole: outbox::whole(collection, "s").unwrap_or_else(|| "NULL::text".to_owned()),
             labels: labels(plan, collection),
         }
     }

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use inn_protocol::AppId;
 use inn_rules::filter::{FieldRef, Hop, Link, Start, Walk};
 
 use super::SqlParams;
-use crate::columns::{ROW, SqlValue, ident, table_named};
+use super::tables::Tables;
+use crate::columns::{ROW, SqlValue, ident};
 
 /// The row of a walk.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ struct Known {
 /// A growing `FROM` list.
 #[derive(Debug, Clone)]
 pub(super) struct Joins<'a> {
-    app: AppId,
+    tables: Tables,
     /// Alias of the record itself.
     base: &'a str,
     known: Vec<Known>,
@@ -43,8 +43,8 @@ impl Names {
 }
 
 impl<'a> Joins<'a> {
-    pub(super) const fn new(app: AppId, base: &'a str) -> Self {
-        Self { app, base, known: Vec::new(), elements: Vec::new(), order: Vec::new(), text: String::new() }
+    pub(super) const fn new(tables: Tables, base: &'a str) -> Self {
+        Self { tables, base, known: Vec::new(), elements: Vec::new(), order: Vec::new(), text: String::new() }
     }
 
     /// The order in which PocketBase meets the joined rows.
@@ -59,7 +59,7 @@ impl<'a> Joins<'a> {
 
     /// For match-all: nothing joined but the row the walk is anchored at.
     pub(super) fn anew(&mut self, walk: &Walk, names: &mut Names, params: &mut SqlParams) -> Self {
-        let mut joins = Self::new(self.app, self.base);
+        let mut joins = Self::new(self.tables, self.base);
         if walk.anchored > 0 {
             let anchor = walk.prefix(walk.anchored);
             let alias = self.row(&anchor, names, params);
@@ -84,7 +84,7 @@ impl<'a> Joins<'a> {
             }
             Some((hop, before)) => {
                 let parent = self.row(&walk.prefix(before.len()), names, params);
-                let table = table_named(self.app, &hop.collection);
+                let table = self.tables.named(&hop.collection);
                 let condition = if hop.link == Link::List {
                     let element = self.list_element(&parent, &hop.field, hop.private, names);
                     format!("{alias}.\"id\" = {element}.v")
@@ -128,7 +128,7 @@ impl<'a> Joins<'a> {
     pub(super) fn start(&self, start: &Start, alias: &str, params: &mut SqlParams) -> (String, String) {
         match start {
             Start::Row => ("(SELECT 1)".to_owned(), "true".to_owned()),
-            Start::Collection { name, .. } => (table_named(self.app, name), "true".to_owned()),
+            Start::Collection { name, .. } => (self.tables.named(name), "true".to_owned()),
             Start::Records { collection, ids, .. } => {
                 let wanted = match ids.as_slice() {
                     [id] => format!("= {}", params.push(SqlValue::Text(without_nul(id)))),
@@ -137,7 +137,7 @@ impl<'a> Joins<'a> {
                         format!("= ANY ({})", params.push(SqlValue::List(ids)))
                     }
                 };
-                (table_named(self.app, collection), format!("{alias}.\"id\" {wanted}"))
+                (self.tables.named(collection), format!("{alias}.\"id\" {wanted}"))
             }
             Start::Values { values, .. } => {
                 let values = values.iter().map(|value| without_nul(value)).collect();

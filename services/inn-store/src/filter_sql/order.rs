@@ -8,6 +8,7 @@ use inn_rules::query::{SortBy, SortKey};
 use super::SqlParams;
 use super::joins::{Joins, Names};
 use super::side::{Kind, Side};
+use super::tables::Tables;
 use crate::columns::{ROW, ident};
 
 /// The `ORDER BY` list, without the words. Ends in a key no two rows share, so that pages never overlap; without any
@@ -56,7 +57,7 @@ pub(crate) fn order_by(keys: &[SortKey], app: AppId, alias: &str, params: &mut S
 
 /// Of a joined row: the first one decides, in the order of the list it is named in, else in the order of insertion.
 fn joined_values(field: &FieldRef, app: AppId, alias: &str, params: &mut SqlParams) -> Vec<String> {
-    let (mut joins, mut names) = (Joins::new(app, alias), Names::default());
+    let (mut joins, mut names) = (Joins::new(Tables::of(app), alias), Names::default());
     let side = if field.is_element() {
         let element = joins.element(field, &mut names, params);
         Side::element(&format!("{element}.v"), field.lower)

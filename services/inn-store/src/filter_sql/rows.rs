@@ -5,17 +5,17 @@
 //! conditions that share no join; so most conditions become a semi-join of their own that an index serves, and only
 //! those that must see the same row stay together.
 
-use inn_protocol::AppId;
 use inn_rules::filter::{Comparison, Expr, FieldClass, FieldRef, Link, Op, Operand, Start, Walk};
 
 use super::SqlParams;
 use super::compare;
 use super::joins::{Joins, Names, Root, linked};
 use super::side::Side;
-use crate::columns::{SqlValue, ident, table_named};
+use super::tables::Tables;
+use crate::columns::{SqlValue, ident};
 
 pub(super) struct Renderer<'a> {
-    app: AppId,
+    tables: Tables,
     alias: &'a str,
     params: &'a mut SqlParams,
     names: Names,
@@ -30,8 +30,8 @@ struct First {
 }
 
 impl<'a> Renderer<'a> {
-    pub(super) fn new(app: AppId, alias: &'a str, params: &'a mut SqlParams) -> Self {
-        Self { app, alias, params, names: Names::default() }
+    pub(super) fn new(tables: Tables, alias: &'a str, params: &'a mut SqlParams) -> Self {
+        Self { tables, alias, params, names: Names::default() }
     }
 
     /// Does a joined row exist for which the condition holds?
@@ -64,7 +64,7 @@ impl<'a> Renderer<'a> {
             all
         });
         if roots.is_empty() {
-            let mut joins = Joins::new(self.app, self.alias);
+            let mut joins = Joins::new(self.tables, self.alias);
             let parts: Vec<String> = parts.iter().map(|part| self.expr(part, &mut joins)).collect();
             return both(&parts);
         }
@@ -98,7 +98,7 @@ impl<'a> Renderer<'a> {
         {
             let alias = self.names.next();
             if let Some(first) = self.first(walk, &alias) {
-                let mut joins = Joins::new(self.app, self.alias);
+                let mut joins = Joins::new(self.tables, self.alias);
                 joins.knows(walk.clone(), alias.clone());
                 let conditions: Vec<String> = parts.iter().map(|part| self.expr(part, &mut joins)).collect();
                 return match first.list {
@@ -118,7 +118,7 @@ impl<'a> Renderer<'a> {
                 };
             }
         }
-        let mut joins = Joins::new(self.app, self.alias);
+        let mut joins = Joins::new(self.tables, self.alias);
         let conditions: Vec<String> = parts.iter().map(|part| self.expr(part, &mut joins)).collect();
         format!("EXISTS (SELECT 1 FROM (SELECT 1) AS _one{} WHERE {})", joins.text, both(&conditions))
     }
@@ -126,13 +126,13 @@ impl<'a> Renderer<'a> {
     fn first(&mut self, walk: &Walk, alias: &str) -> Option<First> {
         match (&walk.start, walk.hops.as_slice()) {
             (Start::Row, [hop]) => {
-                let from = format!("{} AS {alias}", table_named(self.app, &hop.collection));
+                let from = format!("{} AS {alias}", self.tables.named(&hop.collection));
                 let list = (hop.link == Link::List)
                     .then(|| (format!("{}.{}", self.alias, ident(&hop.field)), format!("{alias}.\"id\"")));
                 Some(First { from, link: linked(hop, self.alias, alias), list })
             }
             (Start::Collection { .. } | Start::Records { .. }, []) => {
-                let (table, link) = Joins::new(self.app, self.alias).start(&walk.start, alias, self.params);
+                let (table, link) = Joins::new(self.tables, self.alias).start(&walk.start, alias, self.params);
                 Some(First { from: format!("{table} AS {alias}"), link, list: None })
             }
             _ => None,
@@ -207,7 +207,7 @@ impl<'a> Renderer<'a> {
         if let Some(direct) = self.none_fails_directly(comparison) {
             return direct;
         }
-        let mut joins = Joins::new(self.app, self.alias);
+        let mut joins = Joins::new(self.tables, self.alias);
         let none_fails = self.none_fails(comparison, &mut joins);
         if joins.text.is_empty() {
             return none_fails;
@@ -230,7 +230,7 @@ impl<'a> Renderer<'a> {
         }
         let alias = self.names.next();
         let first = self.first(&root, &alias)?;
-        let mut joins = Joins::new(self.app, self.alias);
+        let mut joins = Joins::new(self.tables, self.alias);
         joins.knows(root, alias);
         let many = self.side(&Operand::Field(field.clone()), &mut joins);
         let one = self.side(other, &mut joins);

@@ -12,6 +12,9 @@ async fn what_has_expired_goes_and_what_has_not_stays() {
         .batch_execute(
             "INSERT INTO inn.nonces SELECT 'a', n::text, now() - interval '2 minutes' FROM generate_series(1, 12000) n;
              INSERT INTO inn.nonces VALUES ('a', 'fresh', now() + interval '10 seconds'), ('a', 'grace', now() - interval '10 seconds');
+             INSERT INTO inn.changes (app, verb, collection, record, \"row\", at) VALUES
+                 (gen_random_uuid(), 'create', 'notes', 'old', '{}', now() - interval '61 minutes'),
+                 (gen_random_uuid(), 'create', 'notes', 'new', '{}', now() - interval '59 minutes');
              INSERT INTO inn.outbox (tenant, topic, body, at) VALUES
                 (gen_random_uuid(), 'x', '{}', now() - interval '4 days'), (gen_random_uuid(), 'x', '{}', now());",
         )
@@ -30,7 +33,7 @@ async fn what_has_expired_goes_and_what_has_not_stays() {
     let done = store.housekeeping().await.unwrap();
     assert_eq!(
         done,
-        Housekept { partitions: 0, nonces: 12_000, idempotency_keys: 1, outbox_events: 1, account_rows: 0 }
+        Housekept { partitions: 0, nonces: 12_000, idempotency_keys: 1, outbox_events: 1, changes: 1, account_rows: 0 }
     );
     let left: Vec<String> = admin
         .query("SELECT nonce FROM inn.nonces ORDER BY 1", &[])

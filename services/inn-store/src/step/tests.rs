@@ -32,7 +32,7 @@ async fn a_step_keeps_effect_event_entry_and_receipt_or_nothing() {
         }
     }
     let after: Vec<i64> = world.traces().await.iter().zip(&before).map(|(after, before)| after - before).collect();
-    assert_eq!(after, [1, 1, 1, 1, 1, 0]);
+    assert_eq!(after, [1, 1, 1, 1, 1, 0, 0]);
     assert_eq!(world.count("inn.tenants WHERE slug = 'x'").await, 1);
 
     let mut again = world.call("requests.claim");

@@ -176,6 +176,7 @@ pub(super) fn actions() -> Vec<Action> {
         Action::UpdateRecord { entity: entity(), id: record() },
         Action::DeleteRecord { entity: entity(), id: record() },
         Action::Batch,
+        Action::Realtime { verb: "connect" },
         Action::ReadFile { entity: entity(), id: record(), name: "a.png".to_owned(), protected: true },
         Action::ReadFile { entity: entity(), id: record(), name: "a.png".to_owned(), protected: false },
         Action::TakeFileToken,
