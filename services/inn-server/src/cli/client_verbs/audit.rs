@@ -263,7 +263,7 @@ mod tests {
         ];
         let lines = entries.each_ref().map(entry);
         let columns = lines.each_ref().map(|line| line.find("call_"));
-        assert_eq!(columns, [Some(107); 2], "{lines:#?}");
+        assert!(columns[0].is_some() && columns[0] == columns[1], "{lines:#?}");
         assert!(lines[0].ends_with("call_1  agent kPrK for usr_1"), "{lines:#?}");
     }
 }
