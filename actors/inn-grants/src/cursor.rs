@@ -41,9 +41,9 @@ impl CursorKey {
 
     fn of_text(&self, whose: &str, place: &[u8]) -> [u8; SEAL] {
         let length = u64::try_from(whose.len()).unwrap_or(u64::MAX).to_be_bytes();
-        let whole = mac(&self.0, &[&length, whose.as_bytes(), place]);
+        let full = mac(&self.0, &[&length, whose.as_bytes(), place]);
         let mut seal = [0; SEAL];
-        for (to, from) in seal.iter_mut().zip(whole) {
+        for (to, from) in seal.iter_mut().zip(full) {
             *to = from;
         }
         seal

@@ -8,6 +8,7 @@ mod form;
 pub mod help;
 pub mod host;
 pub mod incoming;
+pub mod people;
 pub mod rates;
 pub mod respond;
 pub mod routes;

@@ -21,6 +21,7 @@ pub fn configure(
         config.service(
             web::scope("")
                 .guard(move |context: &GuardContext<'_>| is_app_origin(&hosts, context))
+                .wrap(actix_web::middleware::from_fn(crate::people::refusals))
                 .configure(app::on_own_origin),
         );
         config.service(web::scope("/apps/{slug}").configure(app::below_platform));

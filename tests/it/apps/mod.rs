@@ -11,6 +11,7 @@ mod idempotency;
 mod lists;
 mod modifiers;
 mod operations;
+mod people;
 mod realtime;
 mod records;
 mod tasks;
