@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(key.open("ada", &cursor).as_deref(), Some(b"place".as_slice()));
         assert_eq!(key.open("bob", &cursor), None);
         assert_eq!(CursorKey::of(&[2; 32]).open("ada", &cursor), None);
-        for text in ["", "x", "AAAA", &cursor[1..], &format!("{cursor}AAAA"), &"A".repeat(1 << 20)] {
+        for text in ["", "x", "AAAA", cursor.get(1..).unwrap(), &format!("{cursor}AAAA"), &"A".repeat(1 << 20)] {
             assert_eq!(key.open("ada", text), None, "{text:.40}");
         }
     }

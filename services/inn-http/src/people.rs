@@ -87,7 +87,8 @@ pub fn help_page(config: &HttpConfig, title: &str, markdown: &str) -> String {
             writeln!(main, "<h1><code>{}</code></h1>", escaped(heading))
         } else if block.starts_with("- ") {
             let items = block.split("\n- ").map(|item| item.trim_start_matches("- "));
-            writeln!(main, "<ul>{}</ul>", items.map(|item| format!("<li>{}</li>", inline(item))).collect::<String>())
+            let items: Vec<_> = items.map(|item| format!("<li>{}</li>", inline(item))).collect();
+            writeln!(main, "<ul>{}</ul>", items.concat())
         } else {
             writeln!(main, "<p>{}</p>", inline(block))
         };

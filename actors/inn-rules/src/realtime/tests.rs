@@ -46,7 +46,7 @@ fn a_topic_is_what_pocketbase_makes_of_its_text() {
     assert_eq!(about("cards/abc?options=x"), Some(("cards".to_owned(), Target::One("abc".to_owned()))));
     assert_eq!(about(""), None);
     let options = r#"{"query":{"filter":"a = 'b+c'","perPage":5,"x":true},"headers":{"X-Token":"1"}}"#;
-    let encoded: String = options.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let encoded = options.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat();
     let topic = Topic::parse(&format!("cards/*?options={encoded}")).unwrap();
     assert_eq!(topic.params.filter.as_deref(), Some("a = 'b+c'"));
     let facts = &topic.facts;

@@ -69,7 +69,7 @@ async fn a_client_that_reads_too_slowly_is_cut_off_alone() {
         read += slow.read(&mut head[read..]).await.unwrap();
         let text = String::from_utf8_lossy(&head[..read]).into_owned();
         if let Some((_, rest)) = text.split_once("\"clientId\":\"") {
-            break rest[..40].to_owned();
+            break rest.chars().take(40).collect::<String>();
         }
     };
     let topic = json!({"clientId": client, "subscriptions": ["public/*"]});

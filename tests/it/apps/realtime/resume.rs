@@ -121,7 +121,7 @@ async fn a_transaction_that_commits_late_is_not_missed() {
     );
     tx.batch_execute(&late).await.unwrap();
     let early = say(&chat, "early").await;
-    assert_eq!(stream.told(1).await, [early.clone()]);
+    assert_eq!(stream.told(1).await, std::slice::from_ref(&early));
     let id = stream.events()[0].id.clone();
     tx.commit().await.unwrap();
     let late = "create public/late00000000000".to_owned();

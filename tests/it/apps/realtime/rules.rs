@@ -70,11 +70,11 @@ async fn an_agent_hears_what_its_grant_covers_and_its_person_may_see() {
     stream.subscribe(&["boards/*", "lists/*", "cards/*"], &agent).await;
     let (board, list) = kanban::board(host.door(), &chat.owner).await;
     kanban::card(host.door(), &chat.owner, &list, "not covered").await;
-    let last = kanban::create(host.door(), "boards", &json!({"name": "Last"}), &chat.owner).send().await.expect(200);
+    let second = kanban::create(host.door(), "boards", &json!({"name": "Last"}), &chat.owner).send().await.expect(200);
     let expected = [
         format!("create boards/{board}"),
         format!("create lists/{list}"),
-        format!("create boards/{}", kanban::id(&last)),
+        format!("create boards/{}", kanban::id(&second)),
     ];
     assert_eq!(stream.told(3).await, expected);
 }
