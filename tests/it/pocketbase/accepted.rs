@@ -92,7 +92,9 @@ pub(crate) const ACCEPTED: &[Accepted] = &[
             let sent = ask.body.as_deref().and_then(|body| serde_json::from_slice::<Value>(body).ok());
             let sent = sent.unwrap_or_default()["any"].as_str().map(str::to_owned).unwrap_or_default();
             let mut same = theirs.clone();
-            same.body["any"] = ours.body["any"].clone();
+            if let Some(body) = same.body.as_object_mut() {
+                body.insert("any".to_owned(), ours.body["any"].clone());
+            }
             sent.trim() != sent
                 && theirs.body["any"] == 0
                 && ours.body["any"].as_f64() == sent.trim().parse().ok()

@@ -4,6 +4,7 @@ use inn_protocol::{Code, Refusal, Violation};
 use serde_json::Value;
 
 use super::Topic;
+use crate::values::{FieldProblem, problem};
 
 /// PocketBase's own limits: topics of one client, characters of one.
 const MOST_TOPICS: usize = 1000;
@@ -37,17 +38,18 @@ pub fn subscribe(body: &Value) -> Result<Subscribe, Refusal> {
     };
     let mut violations = Vec::new();
     if client.is_empty() {
-        violations.push(Violation::new(Code::MissingRequired, "clientId", "the id from PB_CONNECT"));
+        violations.push(FieldProblem::new("clientId", &problem::REQUIRED).violation());
     } else if client.chars().count() > LONGEST_CLIENT {
-        violations.push(Violation::new(Code::InvalidValue, "clientId", "from 1 to 255 characters"));
+        violations.push(FieldProblem::with("clientId", &problem::LENGTH, &LONGEST_CLIENT).violation());
     }
     let bytes: usize = topics.iter().map(|topic| topic.len()).sum();
     if topics.len() > MOST_TOPICS {
-        let most = format!("at most {MOST_TOPICS} topics");
-        violations.push(Violation::new(Code::InvalidValue, "subscriptions", most));
+        violations.push(FieldProblem::with("subscriptions", &problem::TOO_LONG, &MOST_TOPICS).violation());
     } else if topics.iter().any(|topic| topic.chars().count() > LONGEST_TOPIC) {
-        let most = format!("topics of at most {LONGEST_TOPIC} characters");
-        violations.push(Violation::new(Code::InvalidValue, "subscriptions", most));
+        let long = topics.iter().enumerate().filter(|(_, topic)| topic.chars().count() > LONGEST_TOPIC);
+        let places = long.map(|(place, _)| format!("subscriptions.{place}"));
+        violations
+            .extend(places.map(|place| FieldProblem::with(&place, &problem::TOO_LONG, &LONGEST_TOPIC).violation()));
     } else if bytes > MOST_BYTES {
         let most = format!("topics of at most {MOST_BYTES} bytes together");
         violations.push(Violation::new(Code::InvalidValue, "subscriptions", most));

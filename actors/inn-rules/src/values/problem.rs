@@ -29,6 +29,8 @@ pub enum Param {
     Got(&'static str),
     /// The names that were sent, as a list.
     Names(&'static str),
+    /// The longest there may be, told with this shortest: `max` and `min`.
+    Length(u8),
     /// `<file> - the maximum allowed file size is <bytes>`: `file` and `maxSize`.
     FileSize,
 }
@@ -131,6 +133,10 @@ rules! {
         "the record's password", "Missing or invalid auth record password.", None;
     NEGATIVE = "validation_min_greater_equal_than_required", InvalidValue,
         "a duration of at least {} seconds", "Must be no less than {}.", Some(Param::Number("threshold"));
+    LENGTH = "validation_length_out_of_range", InvalidValue,
+        "a length from 1 to {}", "The length must be between 1 and {}.", Some(Param::Length(1));
+    TOO_LONG = "validation_length_too_long", InvalidValue,
+        "a length of no more than {}", "The length must be no more than {}.", Some(Param::Length(0));
     UNREADABLE = "validation_invalid_value", InvalidValue,
         "a shorter text without NUL characters", "Invalid value.", None;
     NOT_UNIQUE = "validation_not_unique", NotUnique, "a value no other record has", "Value must be unique.", None;
@@ -210,7 +216,7 @@ pub fn pb_code(violation: &Violation) -> PbProblem {
     let value = match rule.param {
         Some(Param::Got(_)) => json!(violation.got.as_ref().map(coerce::text).unwrap_or_default()),
         Some(Param::Names(_)) => names(violation.got.as_ref()),
-        Some(Param::Number(_)) => argument.parse().map_or(json!(argument), number_value),
+        Some(Param::Number(_) | Param::Length(_)) => argument.parse().map_or(json!(argument), number_value),
         Some(Param::Date(_)) => json!(go_date(argument, "T", "Z")),
         Some(Param::Text(_) | Param::FileSize) | None => json!(argument),
     };
@@ -226,6 +232,7 @@ pub fn pb_code(violation: &Violation) -> PbProblem {
         Param::Number(name) | Param::Text(name) | Param::Date(name) | Param::Got(name) | Param::Names(name) => {
             json!({ name: value })
         }
+        Param::Length(least) => json!({ "max": value, "min": least }),
         Param::FileSize => {
             let (file, most) = argument.rsplit_once(FILE_SIZE_WORDS).unwrap_or((argument, ""));
             json!({"file": file, "maxSize": most.parse().map_or(json!(most), number_value)})
@@ -245,7 +252,18 @@ pub fn pb_data(violations: &[Violation]) -> Map<String, Value> {
         if let (Some(members), Some(params)) = (entry.as_object_mut(), params) {
             members.insert("params".to_owned(), params);
         }
-        data.entry(violation.field.clone()).or_insert(entry);
+        // Of an item of a list: `subscriptions.3`.
+        let item = violation.field.rsplit_once('.').filter(|(_, item)| item.parse::<usize>().is_ok());
+        match item {
+            Some((list, item)) => {
+                if let Some(items) = data.entry(list).or_insert_with(|| json!({})).as_object_mut() {
+                    items.entry(item).or_insert(entry);
+                }
+            }
+            None => {
+                data.entry(violation.field.clone()).or_insert(entry);
+            }
+        }
     }
     data
 }
@@ -322,7 +340,8 @@ mod tests {
     fn every_rule_is_read_back_from_its_violation() {
         for rule in ALL {
             let argument =
-                matches!(rule.param, Some(Param::Number(_) | Param::Text(_) | Param::Date(_))).then(|| "12".to_owned());
+                matches!(rule.param, Some(Param::Number(_) | Param::Length(_) | Param::Text(_) | Param::Date(_)))
+                    .then(|| "12".to_owned());
             let argument = argument.or_else(|| rule.expected.contains("{}").then(|| "a, b".to_owned()));
             let problem = FieldProblem { field: "f".to_owned(), rule, argument, got: Some(json!("zzz")) };
             let read = pb_code(&problem.violation());

@@ -10,7 +10,7 @@ use inn_ports::{Change, StoreError, StoreResult};
 use inn_protocol::Refusal;
 use inn_protocol::app::AppSnapshot;
 use inn_protocol::model::Collection;
-use inn_rules::filter::{self, Expr};
+use inn_rules::filter::{self, Expr, Scope, compile_client};
 use inn_rules::query::ListParams;
 use inn_rules::realtime::{Place, Snapshot, Topic, event};
 use serde_json::Value;
@@ -125,6 +125,9 @@ fn ask<'t>(
     let action = topic.action(collection, &change.record);
     let admitted = target.principal.listener().decide(app, &action, &topic.facts, now).ok()?;
     let scope = admitted.scope(collection).ok()?;
+    // As in PocketBase nobody listens by hidden fields, owners too; they may ask about the call.
+    let open = Scope { see_hidden: false, ..scope };
+    compile_client(topic.params.filter.as_deref(), &[], &open).ok()?;
     let filter = topic.params.client_filter(&scope).ok()?;
     let condition = rule(&admitted.permit).and(filter);
     (condition != Expr::Never).then_some(Asked { target, admitted, condition })
