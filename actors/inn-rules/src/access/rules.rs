@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::app::entity;
 use super::legs::Ask;
-use crate::filter::{Expr, Scope, compile, matches};
+use crate::filter::{Expr, Scope, compile, compile_unsaved, matches};
 
 /// Which rows a permit covers.
 #[derive(Debug, Clone, PartialEq)]
@@ -142,7 +142,11 @@ impl Applying<'_> {
                     auth: ask.auth,
                     see_hidden: true,
                 };
-                compile(text, &scope).map_err(|error| {
+                let compiled = match self.kind {
+                    Kind::Create => compile_unsaved(text, &scope),
+                    _ => compile(text, &scope),
+                };
+                compiled.map_err(|error| {
                     let place = format!("{}.{}", self.collection.name, self.kind.name());
                     error
                         .into_rule_refusal(&place)

@@ -27,6 +27,14 @@ pub fn compile_ast(ast: &Ast, scope: &Scope<'_>) -> Result<Expr, FilterError> {
     guarded(expr, context)
 }
 
+/// A create rule. It is asked of the record as it would be, whose values are not in columns yet: PocketBase makes a
+/// row of parameters for it, which have no affinity in `SQLite` (section A.11), so `title < false` holds for no text.
+pub fn compile_unsaved(text: &str, scope: &Scope<'_>) -> Result<Expr, FilterError> {
+    let mut context = Context { unsaved: true, ..Context::new(*scope) };
+    let expr = items(&parse(text)?.items, &mut context)?;
+    guarded(expr, context)
+}
+
 /// A client's filter together with what its sort joins: the list rules of every joined collection count for both.
 pub fn compile_client(filter: Option<&str>, sort: &[&str], scope: &Scope<'_>) -> Result<Expr, FilterError> {
     let mut context = Context::new(*scope);
@@ -67,6 +75,7 @@ fn guarded(expr: Expr, context: Context<'_>) -> Result<Expr, FilterError> {
             lower: false,
             length: false,
             each: false,
+            bare: false,
         };
         let nobody =
             Comparison { left: Operand::Field(id), op: Op::Eq, any: true, right: Operand::Text(String::new()) };
@@ -233,5 +242,5 @@ fn pattern_side(side: Resolved) -> Operand {
 }
 
 fn has_text_affinity(field: &FieldRef) -> bool {
-    field.class == FieldClass::Text && !field.lower && !field.length && !field.each
+    field.class == FieldClass::Text && !field.lower && !field.length && !field.each && !field.bare
 }

@@ -13,6 +13,8 @@ pub(super) struct Context<'a> {
     pub(super) base: Walk,
     /// Joins of this text are its own and shared with no other. 0: shared.
     pub(super) private: u32,
+    /// The record of the query is not stored yet.
+    pub(super) unsaved: bool,
     /// Records that were joined for somebody who may not see everything: their list rules count too (section A.7,
     /// rule 7).
     pub(super) joined: Vec<(Walk, &'a Collection)>,
@@ -20,7 +22,7 @@ pub(super) struct Context<'a> {
 
 impl<'a> Context<'a> {
     pub(super) fn new(scope: Scope<'a>) -> Self {
-        Self { scope, base: Walk::default(), private: 0, joined: Vec::new() }
+        Self { scope, base: Walk::default(), private: 0, unsaved: false, joined: Vec::new() }
     }
 
     /// A record of this collection is joined.

@@ -226,7 +226,7 @@ fn stored<'a>(field: &FieldRef, value: Option<&'a Value>) -> Cell<'a> {
     }
     match field.class {
         FieldClass::Text => {
-            let affinity = if field.each { Affinity::None } else { Affinity::Text };
+            let affinity = if field.each || field.bare { Affinity::None } else { Affinity::Text };
             Cell { datum: Datum::Text(value.map_or(Cow::Borrowed(""), text_of)), affinity }
         }
         FieldClass::Number | FieldClass::Bool => {
@@ -235,7 +235,8 @@ fn stored<'a>(field: &FieldRef, value: Option<&'a Value>) -> Cell<'a> {
                 Some(Value::Number(number)) => number.as_f64().unwrap_or_default(),
                 _ => 0.0,
             };
-            Cell { datum: Datum::Integer(number), affinity: Affinity::Numeric }
+            let affinity = if field.bare { Affinity::None } else { Affinity::Numeric };
+            Cell { datum: Datum::Integer(number), affinity }
         }
         FieldClass::List => {
             let text = match value {

@@ -61,6 +61,8 @@ pub struct FieldRef {
     pub length: bool,
     /// `:each`: one value at a time. Of a single value it is the value itself, but no longer of a text column.
     pub each: bool,
+    /// A value of a record that is not stored yet: compared as what it is, not as its column would be.
+    pub bare: bool,
 }
 
 /// How the stored value behaves in comparisons.

@@ -24,7 +24,7 @@ mod walk;
 
 pub use ast::Ast;
 pub(crate) use compile::sort_field;
-pub use compile::{check_rule, compile, compile_ast, compile_client};
+pub use compile::{check_rule, compile, compile_ast, compile_client, compile_unsaved};
 pub use error::FilterError;
 pub use eval::matches;
 pub use expr::{Comparison, Expr, FieldClass, FieldRef, Op, Operand};

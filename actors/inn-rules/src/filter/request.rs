@@ -155,6 +155,7 @@ fn each(field: &Field, sent: Option<&Value>, context: &Context<'_>) -> Resolved 
         lower: false,
         length: false,
         each: true,
+        bare: false,
     }))
 }
 

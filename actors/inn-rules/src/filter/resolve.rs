@@ -223,10 +223,12 @@ impl Path<'_> {
                 lower: false,
                 length: false,
                 each: false,
+                bare: false,
             });
         walk.many |= each && class == FieldClass::List;
         let lower = modifier == Some(Modifier::Lower);
-        let field = FieldRef { walk, name: field.name.clone(), class, path: Vec::new(), lower, length, each };
+        let bare = context.unsaved && walk.is_here();
+        let field = FieldRef { walk, name: field.name.clone(), class, path: Vec::new(), lower, length, each, bare };
         Ok(Resolved { if_public, ..Resolved::plain(Operand::Field(field)) })
     }
 
@@ -236,7 +238,7 @@ impl Path<'_> {
             return Err(FilterError::UnknownField(self.full.to_owned()));
         }
         let (name, class) = (field.name.clone(), class_of(field));
-        let field = FieldRef { walk, name, class, path, lower: false, length: false, each: false };
+        let field = FieldRef { walk, name, class, path, lower: false, length: false, each: false, bare: false };
         Ok(Resolved::plain(Operand::Field(field)))
     }
 

@@ -322,6 +322,7 @@ async fn rule_and_fixed_filter_hide_rows_that_do_not_match() {
             lower: false,
             length: false,
             each: false,
+            bare: false,
         };
         Expr::Compare(Comparison {
             left: Operand::Field(field),

@@ -94,20 +94,21 @@ impl Side {
         let column = format!("{alias}.{}", ident(&field.name));
         // A joined row may be missing.
         let nullable = !field.is_here();
+        let number = if field.bare { Kind::Number } else { Kind::NumberColumn };
         let side = match field.class {
             FieldClass::Text if field.length => {
                 Self::count_sql(&format!("(CASE WHEN coalesce({column}, '') = '' THEN 0 ELSE 1 END)"))
             }
             // One value at a time, of a single value: the value, without the column's affinity.
-            FieldClass::Text if field.each => Self::text_sql(&column, nullable),
+            FieldClass::Text if field.each || field.bare => Self::text_sql(&column, nullable),
             FieldClass::Text => Self { kind: Kind::TextColumn, ..Self::text_sql(&column, nullable) },
             FieldClass::Number => {
                 let text = format!("inn.number_text({column})");
-                Self { nullable, ..Self::of(Kind::NumberColumn, Source::Sql { value: column, text }) }
+                Self { nullable, ..Self::of(number, Source::Sql { value: column, text }) }
             }
             FieldClass::Bool => {
                 let (value, text) = (format!("{column}::int::float8"), format!("{column}::int::text"));
-                Self { flag: Some(column), nullable, ..Self::of(Kind::NumberColumn, Source::Sql { value, text }) }
+                Self { flag: Some(column), nullable, ..Self::of(number, Source::Sql { value, text }) }
             }
             FieldClass::List if field.length => Self::count_sql(&format!("coalesce(cardinality({column}), 0)")),
             FieldClass::List => Self::text_sql(&format!("array_to_json({column})::text"), nullable),

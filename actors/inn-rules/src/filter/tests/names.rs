@@ -5,7 +5,7 @@ use inn_protocol::model::Model;
 use serde_json::{Map, json};
 
 use super::{auth_collection, compiled, compiled_as, model, now, posts};
-use crate::filter::{AuthFacts, Expr, FilterError, Scope, check_rule, compile, matches};
+use crate::filter::{AuthFacts, Expr, FilterError, Scope, check_rule, compile, compile_unsaved, matches};
 
 fn record(value: &serde_json::Value) -> Map<String, serde_json::Value> {
     value.as_object().cloned().unwrap()
@@ -141,4 +141,23 @@ fn an_empty_rule_and_the_common_ones_pass_the_deploy_check() {
         assert_eq!(check_rule(rule, &posts(), &Model::default()), Ok(()), "{rule}");
     }
     assert!(check_rule(" ", &posts(), &Model::default()).is_err());
+}
+
+#[test]
+fn values_of_a_record_that_is_not_stored_yet_are_compared_as_what_they_are() {
+    let (posts, model, auth) = (posts(), model(), AuthFacts::nobody());
+    let scope = Scope { collection: &posts, model: &model, now: now(), auth: &auth, see_hidden: true };
+    let row = record(&json!({"title": "", "num": 10, "done": true}));
+    for (text, stored, unsaved) in [
+        ("title < false", true, false),
+        ("num = '10'", true, false),
+        ("num < 'a'", true, true),
+        ("num = 10", true, true),
+        ("title < 'a'", true, true),
+        ("done = true", true, true),
+        ("done = '1'", true, false),
+    ] {
+        assert_eq!(matches(&compile(text, &scope).unwrap(), &row), stored, "stored: {text}");
+        assert_eq!(matches(&compile_unsaved(text, &scope).unwrap(), &row), unsaved, "unsaved: {text}");
+    }
 }
