@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use inn_ports::{Core, Live, StoreResult};
 use inn_protocol::app::AppSnapshot;
 use inn_protocol::call::{Action, LiveCheck, RequestFacts};
-use inn_protocol::caller::{Caller, Via};
+use inn_protocol::caller::Caller;
 use inn_protocol::register::CallRecord;
 use inn_protocol::{Refusal, Result};
 use inn_rules::access::{self, Host};
@@ -98,10 +98,14 @@ impl Listener {
         if self.ends().is_some_and(|ends| ends <= now) {
             return Err(Refusal::new(inn_protocol::Code::TokenExpired, "The papers have run out."));
         }
+        let mut caller = self.caller.clone();
+        if let (Caller::Agent(agent), Some(token)) = (&mut caller, &self.proof.token) {
+            agent.scopes = token.scopes_at(token.claims.app, now)?;
+        }
         let auth = self.auth.clone().asking(Arc::clone(facts));
-        let permit = access::decide_as(&self.caller, action, Some(app), &auth, self.host, now)?;
+        let permit = access::decide_as(&caller, action, Some(app), &auth, self.host, now)?;
         Ok(Admitted {
-            caller: self.caller.clone(),
+            caller,
             app: Some(Arc::clone(app)),
             record: self.record.clone(),
             permit,
@@ -112,7 +116,7 @@ impl Listener {
         })
     }
 
-    /// The same listener as things stand now: role of the person, scopes of the token, the record rules are evaluated
+    /// The same listener as things stand now: role of the person, the record rules are evaluated
     /// as. `None` when it may listen no longer.
     pub async fn renewed(
         &self,
@@ -135,14 +139,6 @@ impl Listener {
                 Caller::Person(person) => (person.role, person.member_epoch) = (member.role, member.epoch),
                 Caller::Agent(agent) => (agent.role, agent.member_epoch) = (member.role, member.epoch),
                 _ => {}
-            }
-        }
-        if let (Caller::Agent(agent), Some(token)) = (&mut renewed.caller, &self.proof.token)
-            && agent.via != Via::LoopbackToken
-        {
-            match token.scopes_at(token.claims.app, now) {
-                Ok(scopes) => agent.scopes = scopes,
-                Err(_) => return Ok(None),
             }
         }
         renewed.read_record(store, app).await?;

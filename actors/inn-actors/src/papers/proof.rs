@@ -12,7 +12,7 @@ use super::Evidence;
 /// The part of the papers that time can still take away.
 #[derive(Clone, Default)]
 pub(crate) struct Proof {
-    /// An agent's token; its blocks may say more about time than its end.
+    /// An agent's token: what was appended to it may judge by the time in other ways than by an end.
     pub(crate) token: Option<Arc<VerifiedToken>>,
     /// When the first of the papers runs out.
     pub(crate) ends: Option<DateTime<Utc>>,
@@ -23,11 +23,11 @@ pub(crate) fn proof(call: &Call, evidence: &Evidence) -> Proof {
     let seconds = |seconds: i64| DateTime::from_timestamp(seconds, 0);
     let ends = match &call.papers {
         Papers::Signed(papers) => {
-            let token = evidence.token.as_ref().map(|token| token.claims.expires);
+            let token = evidence.token.as_ref().map(|token| token.expires());
             let delegation = papers.delegation.as_deref().and_then(delegation::expires).and_then(seconds);
             [token, delegation].into_iter().flatten().min()
         }
-        Papers::Bearer { .. } => evidence.token.as_ref().map(|token| token.claims.expires),
+        Papers::Bearer { .. } => evidence.token.as_ref().map(|token| token.expires()),
         Papers::Session { .. } => evidence.session.as_ref().map(|session| session.expires_at),
         Papers::AppUser { token } => app_token::peek(token).and_then(|claims| seconds(claims.exp)),
         Papers::None | Papers::Visitor | Papers::Loopback { .. } | Papers::File { .. } => None,

@@ -92,6 +92,11 @@ pub fn verify(token: &str, keys: &RootPublicKeys) -> Result<VerifiedToken> {
 }
 
 impl VerifiedToken {
+    /// When it ends: its own end, or an earlier one that was appended.
+    pub const fn expires(&self) -> DateTime<Utc> {
+        self.expires
+    }
+
     /// Is the token still in its time? Refuses with `token_expired`.
     pub fn check_time(&self, now: DateTime<Utc>) -> Result<()> {
         if now < self.expires {

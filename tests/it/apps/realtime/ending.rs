@@ -1,6 +1,7 @@
 //! When delivery stops.
 
-use inn_tests::{Papers, Stream, kanban};
+use inn_grants::token::{Narrowing, attenuate};
+use inn_tests::{AgentClient, Papers, Stream, kanban};
 use serde_json::json;
 
 use super::{Chat, SLUG};
@@ -54,12 +55,28 @@ async fn a_token_that_runs_out_ends_the_stream_unless_another_was_shown() {
     let path = format!("/apps/{SLUG}/api/collections/users/impersonate/{}", ada.id);
     let short = chat.host.door().post(path, &json!({"duration": 2})).by(&chat.owner).send().await.expect(200);
     let short = Papers::Bearer(short["token"].as_str().unwrap().to_owned());
-    let (ends, goes_on) = (chat.listen(&["public/*"], short.clone()).await, chat.listen(&["public/*"], short).await);
+    let (ends, goes_on) =
+        (chat.listen(&["public/*"], short.clone()).await, chat.listen(&["public/*"], short.clone()).await);
     goes_on.subscribe(&["public/*"], &ada).await;
+    // A short token of somebody shortens no other stream of theirs.
+    let other = chat.listen(&["public/*"], short).await;
     ends.wait_for_end().await;
+    other.wait_for_end().await;
     let id = chat.create("public", &json!({})).await;
     assert_eq!(goes_on.told(1).await, [format!("create public/{id}")]);
     assert_eq!(ends.events(), []);
+}
+
+#[tokio::test]
+async fn a_token_that_was_narrowed_to_end_earlier_ends_its_stream_then() {
+    let chat = Chat::start().await;
+    let agent = chat.host.agent(&chat.owner, &["data:boards:read"]).await;
+    let expires = Some(chrono::Utc::now() + chrono::Duration::seconds(3));
+    let token = attenuate(&agent.token, &Narrowing { expires, scopes: None }, rand::random()).unwrap();
+    let stream = Stream::open(chat.host.door(), kanban::SLUG).await;
+    stream.subscribe(&["boards/*"], &AgentClient { token, ..agent.clone() }).await;
+    stream.wait_for_end().await;
+    assert_eq!(stream.try_subscribe(&["boards/*"], &agent).await.status, 404, "the stream is no more");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Going on after the last event one has heard.
 
 use inn_tests::stream::with_options;
-use inn_tests::{Papers, Stream};
+use inn_tests::{Papers, Stream, until};
 use serde_json::json;
 
 use super::{Account, Chat, SLUG};
@@ -22,7 +22,8 @@ async fn what_was_missed_is_told_once_and_in_order() {
     let chat = Chat::start().await;
     let ada = chat.sign_up("ada").await;
     let stream = chat.listen(&["public/*"], &ada).await;
-    let begin = stream.last_id();
+    // Where it begins is told on the stream, after `PB_CONNECT`.
+    let begin = until("the begin", || async { Some(stream.last_id()).filter(|id| *id != stream.client) }).await;
     let mut all = Vec::new();
     for number in 0..3 {
         all.push(say(&chat, &number.to_string()).await);

@@ -222,8 +222,18 @@ impl Realtime {
             (Arc::new(Principal { key: key.clone(), listener: Mutex::new(Arc::clone(&listener)) }), 0)
         });
         *streams += 1;
-        // What was just shown is the newest that is known.
-        *principal.listener.lock() = listener;
+        // What was just shown is the newest that is known. Of two tokens of one account the longer one speaks for both:
+        // each stream has an end of its own.
+        let mut known = principal.listener.lock();
+        let longer = match (known.ends(), listener.ends()) {
+            (_, None) => true,
+            (None, Some(_)) => false,
+            (Some(known), Some(new)) => new >= known,
+        };
+        if longer {
+            *known = listener;
+        }
+        drop(known);
         let principal = Arc::clone(principal);
         let mut kept = false;
         for topic in topics {
