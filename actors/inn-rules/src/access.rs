@@ -7,6 +7,7 @@
 
 mod account;
 mod app;
+mod carried;
 mod grant;
 mod legs;
 mod rules;
@@ -30,6 +31,7 @@ use crate::filter::AuthFacts;
 use legs::{Ask, Legs};
 
 pub use account::{is_own_record, manage_rule, second_factor_rule, sign_in_rule};
+pub use carried::carried;
 pub use rules::RowRule;
 pub use sentence::scope_sentence;
 

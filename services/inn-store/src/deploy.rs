@@ -1,7 +1,8 @@
 //! What deploy, rollback and removal do inside the transaction of their call.
 //!
 //! Locks are taken in one order: the app's advisory lock (no second deploy), its tables, its row in `inn.apps`. A record
-//! write holds its table before it looks at that row, so the other order would deadlock with it.
+//! write holds its table before it looks at that row, so the other order would deadlock with it. Grants come after the
+//! row, as a write looks at them.
 
 mod health;
 mod release;
@@ -18,7 +19,7 @@ use inn_rules::schema::{Change, diff};
 use crate::columns::{ident, schema_name, table};
 use crate::ddl::{self, SchemaChange};
 use crate::error::broken;
-use crate::files;
+use crate::{files, grants};
 
 pub(crate) use release::{digest, keep_failure, listed};
 
@@ -80,8 +81,12 @@ pub(crate) async fn deploy(tx: &Transaction<'_>, plan: &DeployPlan) -> StoreResu
     let mut consented = plan.consented.clone();
     consented.extend(installed.consented.into_iter().filter(|name| definition.capability(name).is_none()));
     activate(tx, installed.id, plan.release, Some(&consented)).await?;
+    let mut changes: Vec<String> = changes.iter().map(Change::sentence).collect();
+    if let Some(current) = &current {
+        changes.extend(grants::carry(tx, installed.id, current, definition).await?);
+    }
     health::check(tx, installed.id, definition).await?;
-    Ok(Outcome { app: installed.id, unchanged: false, changes: changes.iter().map(Change::sentence).collect() })
+    Ok(Outcome { app: installed.id, unchanged: false, changes })
 }
 
 /// An earlier release, once active, comes back; what was dropped since comes back with it while it is kept.
@@ -108,8 +113,10 @@ pub(crate) async fn rollback(
     let changes = diff(Some(&from.model), &to.model).map_err(StoreError::from)?;
     apply(tx, app, Some(&from), &to, &changes, true).await?;
     activate(tx, app, release, None).await?;
+    let mut changes: Vec<String> = changes.iter().map(Change::sentence).collect();
+    changes.extend(grants::carry(tx, app, &from, &to).await?);
     health::check(tx, app, &to).await?;
-    Ok((slug, Outcome { app, unchanged: false, changes: changes.iter().map(Change::sentence).collect() }))
+    Ok((slug, Outcome { app, unchanged: false, changes }))
 }
 
 /// Ends the app: its schema is dropped, its grants are revoked, its requests canceled, its sessions ended. The row and the

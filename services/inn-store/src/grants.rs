@@ -2,6 +2,7 @@
 
 mod agents;
 mod asking;
+mod carry;
 mod consent;
 mod linked;
 mod list;
@@ -21,6 +22,7 @@ use inn_protocol::register::CallRecord;
 use inn_protocol::{AgentId, Digest, GrantId, GrantRequestId, TenantId, UserId};
 
 use crate::PgStore;
+pub(crate) use carry::carry;
 pub(crate) use rows::agent_id;
 
 #[async_trait]

@@ -1,3 +1,4 @@
+use inn_tests::agent::Consent;
 use inn_tests::bundle::{self, Files};
 use inn_tests::{Call, Person, TestHost, kanban};
 use reqwest::Method;
@@ -169,6 +170,63 @@ async fn a_dry_run_says_what_would_change_and_changes_nothing() {
     assert!(dry["changes"].to_string().contains("cards"), "{dry}");
     host.door().get("/v1/apps/new-app").by(&owner).send().await.refused(404, "unknown_app");
     assert_eq!(host.count("SELECT count(*) FROM inn.apps").await, 1);
+}
+
+/// An app with two collections of these ids and names.
+fn two(named: [(&str, &str); 2]) -> Files {
+    let collections = named.map(|(id, name)| {
+        json!({"id": id, "name": name, "type": "base", "listRule": "", "viewRule": "", "createRule": "", "updateRule": "",
+            "deleteRule": "", "indexes": [], "fields": [
+                {"id": format!("{id}_text"), "name": "text", "type": "text"}]})
+    });
+    bundle::project("ledger", "none", &json!(collections))
+}
+
+#[tokio::test]
+async fn a_grant_follows_its_collection_and_never_covers_what_only_took_its_name() {
+    let host = TestHost::start().await;
+    let owner = host.owner().await;
+    let door = host.door();
+    let records = |entity: &str| format!("/apps/ledger/api/collections/{entity}/records");
+    host.deploy(&owner, "ledger", two([("c_notes", "notes"), ("c_salaries", "salaries")])).await;
+    door.post(records("notes"), &json!({"text": "a note"})).by(&owner).send().await.expect(200);
+    door.post(records("salaries"), &json!({"text": "a salary"})).by(&owner).send().await.expect(200);
+    let mut agent = host.new_agent().await;
+    agent.obtain(&owner, "ledger", &["data:notes:read"], &Consent::default()).await;
+    door.get(records("notes")).by(&agent).send().await.expect(200);
+    door.get(records("salaries")).by(&agent).send().await.refused(403, "insufficient_scope");
+
+    host.deploy(&owner, "ledger", two([("c_notes", "salaries"), ("c_salaries", "notes")])).await;
+    door.get(records("notes")).by(&agent).send().await.refused(401, "token_revoked");
+    agent.token = agent.new_token().await;
+    door.get(records("notes")).by(&agent).send().await.refused(403, "insufficient_scope");
+    let page = door.get(records("salaries")).by(&agent).send().await.expect(200);
+    assert_eq!(page["items"][0]["text"], "a note", "what was consented to, by its new name");
+
+    let files = two([("c_notes", "memos"), ("c_other", "salaries")]);
+    let answer = deploy(&host, &owner, "slug=ledger&allowDestructive=true", files).send().await.expect(201);
+    agent.token = agent.new_token().await;
+    door.get(records("salaries")).by(&agent).send().await.refused(403, "insufficient_scope");
+    let page = door.get(records("memos")).by(&agent).send().await.expect(200);
+    assert_eq!(page["totalItems"], 1, "{answer}");
+}
+
+#[tokio::test]
+async fn a_deploy_says_which_scopes_it_takes_from_agents() {
+    let host = TestHost::start().await;
+    let owner = host.owner().await;
+    host.deploy(&owner, "ledger", two([("c_notes", "notes"), ("c_salaries", "salaries")])).await;
+    let mut agent = host.new_agent().await;
+    agent.obtain(&owner, "ledger", &["data:notes:read"], &Consent::default()).await;
+    let files = || two([("c_new", "notes"), ("c_salaries", "salaries")]);
+    let dry = deploy(&host, &owner, "slug=ledger&allowDestructive=true&dryRun=true", files()).send().await.expect(200);
+    assert!(dry["changes"].to_string().contains("Take data:notes:read from the agents"), "{dry}");
+    host.door().get("/apps/ledger/api/collections/notes/records").by(&agent).send().await.expect(200);
+    let real = deploy(&host, &owner, "slug=ledger&allowDestructive=true", files()).send().await.expect(201);
+    assert_eq!(real["changes"], dry["changes"]);
+    agent.token = agent.new_token().await;
+    let records = host.door().get("/apps/ledger/api/collections/notes/records");
+    records.by(&agent).send().await.refused(403, "insufficient_scope");
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ pub(crate) fn agent_id(text: &str) -> StoreResult<AgentId> {
     AgentId::parse(text).ok_or_else(|| unreadable("agent", text))
 }
 
-fn scopes(row: &Row) -> StoreResult<BTreeSet<Scope>> {
+pub(super) fn scopes(row: &Row) -> StoreResult<BTreeSet<Scope>> {
     let texts: Vec<&str> = column(row, "scopes")?;
     texts.into_iter().map(|text| text.parse().map_err(|_| unreadable("scope", text))).collect()
 }
