@@ -27,8 +27,8 @@ pub(crate) const CAPABILITY: &str = "summarise-board";
 pub(crate) const MOST_OPEN: usize = 1000;
 
 /// Settings that differ from the defaults, for the report.
-pub(crate) const SETTINGS: &str =
-    "INN_RATE_AUTH, INN_RATE_DATA, INN_RATE_OPERATIONS, INN_RATE_QUEUE = 0 (no rate limits)";
+pub(crate) const SETTINGS: &str = "INN_RATE_AUTH, INN_RATE_DATA, INN_RATE_OPERATIONS, INN_RATE_QUEUE = 0 (no rate limits), \
+     INN_REALTIME_CALLER_CONNECTIONS = 10000 (one person opens all streams)";
 
 pub(crate) struct Inn {
     server: Server,
@@ -66,6 +66,7 @@ impl Inn {
         for class in ["AUTH", "DATA", "OPERATIONS", "QUEUE"] {
             command.env(format!("INN_RATE_{class}"), "0");
         }
+        command.env("INN_REALTIME_CALLER_CONNECTIONS", "10000");
         command.env("INN_SYNCHRONOUS_COMMIT", synchronous_commit.to_string());
         let mut server = Server::start(command, dir.join("inn.log"))?;
         let found = server.until(async || serde_json::from_slice::<ReadyFile>(&fs::read(&ready).ok()?).ok()).await;
@@ -106,6 +107,15 @@ impl Inn {
         let grant = person.approve(&text(&request, "id")?, &consent).await?.json()?;
         let token = agent.new_token(&text(&grant, "id")?).await?.token.into();
         Ok(Papersheet { session, key, token })
+    }
+
+    /// So many sessions of the owner.
+    pub(crate) async fn sessions(&self, count: usize) -> anyhow::Result<Vec<String>> {
+        let mut sessions = Vec::with_capacity(count);
+        for _ in 0..count {
+            sessions.push(text(&self.client.sign_in(OWNER, PASSWORD, None).await?, "token")?);
+        }
+        Ok(sessions)
     }
 
     pub(crate) async fn callers(&mut self, papers: &Papersheet) -> anyhow::Result<Callers> {

@@ -8,6 +8,7 @@ mod load;
 mod machine;
 mod plan;
 mod pocketbase;
+mod realtime;
 mod report;
 mod server;
 mod verify;
@@ -55,10 +56,13 @@ struct Options {
     /// Cards in the table before the first measurement
     #[arg(long, default_value_t = 10_000)]
     cards: usize,
+    /// Open streams of events
+    #[arg(long, default_value_t = 5_000)]
+    streams: usize,
     /// Keep the index that the app declares on its cards, on both sides
     #[arg(long)]
     indexed: bool,
-    /// Measure only these: verify, view, list, skip, any, every, update, create, claim; async: the same cases again
+    /// Measure only these: verify, view, list, skip, any, every, update, create, claim, realtime; async: the same cases again
     /// without waiting for the disk
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
@@ -141,6 +145,11 @@ async fn measure(options: &Options, out: &mut dyn Write) -> anyhow::Result<bool>
         plan.claims(&callers, &stock.board, true).await?;
     }
     let after = callers.session.count().await?;
+    if options.wants("realtime") {
+        let listening = realtime::callers(&callers.session, inn.sessions(realtime::PRINCIPALS).await?);
+        writeln!(plan.out)?;
+        realtime::measure(&listening, &callers.session, &stock, options.streams, plan.out).await?;
+    }
     writeln!(plan.out)?;
     memory("idle, after the load", inn.processes(), plan.out)?;
     peak(inn.processes(), rival_side().map(|(face, _)| face.target.processes), plan.out)?;
