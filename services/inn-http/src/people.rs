@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use actix_web::body::{BoxBody, MessageBody, to_bytes};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
-use actix_web::http::header::{ACCEPT, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderValue};
+use actix_web::http::header::{ACCEPT, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderValue, VARY};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use serde_json::Value;
@@ -36,12 +36,13 @@ pub async fn refusals(
     let (true, true, true, Some(state)) = (looks, is_refusal, is_json(&response), state) else { return Ok(response) };
     let (request, response) = response.into_parts();
     let (response, body) = response.into_parts();
-    let bytes = to_bytes(body).await.unwrap_or_default();
-    let refusal: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let bytes = to_bytes(body).await.map_err(actix_web::error::ErrorInternalServerError)?;
+    let refusal: Value = serde_json::from_slice(&bytes)?;
     let csp = policy(&state.config);
     let mut response = response.set_body(BoxBody::new(refusal_page(&state.config, &refusal)));
     response.headers_mut().insert(CONTENT_TYPE, HTML);
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, csp);
+    response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
     Ok(ServiceResponse::new(request, response))
 }
 

@@ -112,6 +112,22 @@ pub(crate) const ACCEPTED: &[Accepted] = &[
         },
         example: || Ask::list(SUPERUSER, "ships").with("fields", "title:excerpt(0)"),
     },
+    Accepted {
+        name: "sums in rules",
+        reason: "PocketBase reads a record, adds `level+` to what it read and lets the update rule see the sum as \
+                 `@request.body.level`; a write in between is lost. Ours adds when it commits, so there is no sum yet that a \
+                 rule could be asked about, and it says so.",
+        fits: |ask, _, ours| {
+            let sent =
+                ask.body.as_deref().and_then(|body| serde_json::from_slice::<Value>(body).ok()).unwrap_or_default();
+            let relative = |name: &String| name.trim_matches(['+', '-']) != name;
+            let said = ours.body["message"].as_str().unwrap_or_default();
+            ours.status == 400
+                && said.contains("relative to what is stored")
+                && sent.as_object().is_some_and(|sent| sent.keys().any(relative))
+        },
+        example: || Ask::update(Who::Nobody, "gauges", &id("gauge"), json!({"level+": 1})),
+    },
 ];
 
 const SUPERUSER: Who = Who::Superuser;

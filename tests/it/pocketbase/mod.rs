@@ -213,7 +213,9 @@ async fn everybody_hears_what_pocketbase_would_tell() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_accepted_difference_still_occurs() {
     let Some(binary) = world::binary() else { return };
-    let world = made(binary, "accepted", "none", &schema::yard(), Vec::new()).await.expect("ours takes the bundle");
+    let mut collections = schema::yard();
+    collections.push(schema::users());
+    let world = made(binary, "accepted", "multi-user", &collections, Vec::new()).await.expect("ours takes the bundle");
     for accepted in accepted::ACCEPTED {
         let ask = (accepted.example)();
         let (theirs, ours) = world.ask(&ask).await;

@@ -147,6 +147,9 @@ pub(crate) fn yard() -> Vec<Value> {
             relation("owner", "crews", 1, json!({"required": true})),
         ],
     ));
+    let mut capped = everybody();
+    capped[3] = Some("@request.body.level < 100".to_owned());
+    all.push(collection("gauges", capped, vec![number("level")]));
     all.push(with_indexes(
         collection("crates", everybody(), vec![text("code"), text("row"), number("shelf"), text("tag")]),
         &[
