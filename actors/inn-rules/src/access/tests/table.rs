@@ -60,6 +60,7 @@ fn every_action_for_every_kind_of_caller() {
         "records.update      t+uf++if++u+",
         "records.delete      t+uf++if++u+",
         "records.batch       ++++++++++++",
+        "realtime.connect    ++++++++++++",
         "files.read          t+u+++i+++u+",
         "files.read          t+u+++i+++u+",
         "files.token         tuu+++++++u+",
