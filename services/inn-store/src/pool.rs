@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::str::FromStr;
 use std::time::Duration;
 
-use deadpool_postgres::{Connect, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{Connect, Manager, ManagerConfig, Pool, QueueMode, RecyclingMethod, Runtime};
 use inn_ports::StoreResult;
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, Config, NoTls};
@@ -44,6 +44,9 @@ pub(crate) fn open(config: &StoreConfig) -> Result<Pool, SetupError> {
     );
     Pool::builder(manager)
         .max_size(config.pool_size.max(2))
+        // The connection that was used last has the statement prepared and its caches warm; in turn, a quiet host would
+        // meet a cold server process with every call.
+        .queue_mode(QueueMode::Lifo)
         .runtime(Runtime::Tokio1)
         .wait_timeout(Some(config.acquire_timeout))
         .create_timeout(Some(config.acquire_timeout))
