@@ -13,6 +13,7 @@ mod tests;
 mod tokens;
 mod tree;
 
+pub(crate) use fields::is_computed;
 pub use fields::{infer, sources};
 pub use parse::parse;
 pub use tree::{Call, Column, Expr, Join, Op, Over, Query, Select, Source, Tested, What};

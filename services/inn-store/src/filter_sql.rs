@@ -6,6 +6,7 @@
 
 mod compare;
 mod joins;
+mod moment;
 mod order;
 mod rows;
 mod side;

@@ -1,4 +1,4 @@
-//! Kinds of cases, and which of them must not differ any more.
+//! Kinds of cases. In none of them may an answer differ, unless `accepted.rs` says so.
 
 /// What a case is about: of a filter, the hardest thing in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,17 +43,4 @@ pub(crate) enum Category {
     Batch,
     Auth,
     Realtime,
-}
-
-/// Compared and reported, but differences are let through yet; each with what it waits for. No difference is let through
-/// in any other.
-pub(crate) const NOT_IN_FORCE: &[(Category, &str)] = &[
-    (Category::FunctionFilter, "geoDistance and strftime are refused by name"),
-    (Category::RequestFilter, "`:isset` compared with a field"),
-    (Category::Views, "a counted column compared with a text"),
-];
-
-/// Why differences are let through, if they are.
-pub(crate) fn waiting(category: Category) -> Option<&'static str> {
-    NOT_IN_FORCE.iter().find(|(waiting, _)| *waiting == category).map(|(_, why)| *why)
 }

@@ -36,13 +36,93 @@ pub(crate) struct Maker<'a> {
     pub(crate) dice: &'a mut Dice,
     pub(crate) collection: &'a str,
     pub(crate) voice: Voice,
-    /// May use functions.
-    pub(crate) functions: bool,
 }
 
 const EQUALITY: &[&str] = &["=", "!=", "?=", "?!="];
 const ORDER: &[&str] = &[">", ">=", "<", "<=", "?>", "?>=", "?<", "?<="];
 const LIKE: &[&str] = &["~", "!~", "?~", "?!~"];
+
+const FORMATS: &[&str] = &[
+    "%Y",
+    "%Y-%m",
+    "%m",
+    "%d",
+    "%e",
+    "%H:%M",
+    "%s",
+    "%w",
+    "%u",
+    "%j",
+    "%W",
+    "%U",
+    "%V",
+    "%G",
+    "%g",
+    "%f",
+    "%F",
+    "%T",
+    "%R",
+    "%I",
+    "%l%p",
+    "%k%P",
+    "%S",
+    "%J",
+    "%Q",
+    "x%%y",
+    "",
+    "plain",
+    "%",
+    "100%",
+    "%Y-%m-%d %H:%M:%f",
+    "_%d_",
+    "\u{e4}%m",
+];
+const TIMES: &[&str] = &[
+    "2024-02-29",
+    "2024-02-31",
+    "2024-02-29 23:59:59.999",
+    "2024-03-05T07:08:09Z",
+    "2024-03-05 07:08+02:00",
+    "12:34",
+    "24:00",
+    "2460000.5",
+    "1709622489",
+    " 10 ",
+    "",
+    "nonsense",
+    "-0001-01-01",
+    "2024-13-01",
+    "2024-1-1",
+    "0000-01-01",
+    "9999-12-31 23:59:59.9999",
+];
+const NUMBERS: &[&str] =
+    &["0", "2460310.5", "1709622489", "-5", "5373484.5", "null", "true", "false", "@yearStart", "@year"];
+const MODIFIERS: &[&str] = &[
+    "+1 day",
+    "-2 months",
+    "+1.5 years",
+    "start of month",
+    "start of year",
+    "start of day",
+    "weekday 0",
+    "weekday 3",
+    "unixepoch",
+    "auto",
+    "julianday",
+    "subsec",
+    "floor",
+    "ceiling",
+    "utc",
+    "+0001-02-03",
+    "-0000-01-00 12:30",
+    "+12:30",
+    "-00:00:01.5",
+    "nonsense",
+    "",
+    "10 seconds",
+    "+1 DAYS",
+];
 
 impl Maker<'_> {
     pub(crate) fn filter(&mut self) -> Filter {
@@ -97,7 +177,7 @@ impl Maker<'_> {
     }
 
     fn left(&mut self) -> (Operand, Kind) {
-        if self.dice.chance(4) && self.functions {
+        if self.dice.chance(5) {
             return self.call();
         }
         let path = self.path();
@@ -142,32 +222,43 @@ impl Maker<'_> {
     }
 
     fn call(&mut self) -> (Operand, Kind) {
-        let word = |text| Operand::Word(text, PlainFilter);
-        if self.collection == "ships" && self.dice.chance(40) {
+        if self.collection == "ships" && self.dice.chance(30) {
             let point = |name| Operand::Path(Path { name, kind: Kind::Number, category: JsonFilter });
             let to = if self.dice.chance(50) { [word("23.5"), word("42")] } else { [word("-179"), word("-89.5")] };
             let [lon, lat] = to;
-            return (
-                Operand::Call("geoDistance", vec![point("berth.lon"), point("berth.lat"), lon, lat]),
-                Kind::Distance,
-            );
-        }
-        let time = if self.collection == "ships" && self.dice.chance(70) {
-            Operand::Path(Path { name: "launched", kind: Kind::Date, category: PlainFilter })
-        } else {
-            match self.path() {
-                path if is_change(&path) => Operand::Text("2024-02-29".to_owned()),
-                path => Operand::Path(path),
+            let mut points = vec![point("berth.lon"), point("berth.lat"), lon, lat];
+            if self.dice.chance(30) {
+                let at = self.dice.below(4);
+                points[at] = self.argument();
             }
-        };
-        let format = self.dice.pick(&["%Y", "%Y-%m", "%m", "%d", "%H:%M", "%s", "%w", "%j", "%W", "%f", "%Q", "x%%y"]);
-        let mut arguments = vec![Operand::Text(format.to_owned()), time];
-        if self.dice.chance(30) {
-            let modifier =
-                self.dice.pick(&["+1 day", "-2 months", "start of month", "start of year", "weekday 0", "nonsense"]);
-            arguments.push(Operand::Text(modifier.to_owned()));
+            return (Operand::Call("geoDistance", points), Kind::Distance);
+        }
+        let mut arguments = vec![Operand::Text(self.dice.pick(FORMATS).to_owned())];
+        if self.dice.chance(4) {
+            // Of now: what differs from one second to the next is left out.
+            arguments[0] = Operand::Text("%Y".to_owned());
+            return (Operand::Call("strftime", arguments), Kind::Date);
+        }
+        arguments.push(match self.dice.below(10) {
+            0..5 if self.collection == "ships" => {
+                Operand::Path(Path { name: "launched", kind: Kind::Date, category: PlainFilter })
+            }
+            0..2 => Operand::Text(self.dice.pick(TIMES).to_owned()),
+            2..4 => word(self.dice.pick(NUMBERS)),
+            _ => self.argument(),
+        });
+        for _ in 0..self.dice.below(6).saturating_sub(3) {
+            arguments.push(Operand::Text(self.dice.pick(MODIFIERS).to_owned()));
         }
         (Operand::Call("strftime", arguments), Kind::Date)
+    }
+
+    /// A path as an argument. A condition is none.
+    fn argument(&mut self) -> Operand {
+        match self.path() {
+            path if is_change(&path) => word("null"),
+            path => Operand::Path(path),
+        }
     }
 
     fn literal(&mut self, kind: Kind) -> Operand {
@@ -237,6 +328,10 @@ impl Filter {
             }
         }
     }
+}
+
+fn word(text: &'static str) -> Operand {
+    Operand::Word(text, PlainFilter)
 }
 
 /// `:changed` is a condition, and ours takes it as one only: compared with anything but `true` or `false` it is refused when
@@ -363,8 +458,7 @@ pub(crate) fn broken(text: &str, dice: &mut Dice) -> String {
 fn a_filter_is_made_smaller_until_only_the_cause_is_left() {
     let mut dice = Dice::new(7, 0);
     for _ in 0..200 {
-        let mut filter =
-            Maker { dice: &mut dice, collection: "ships", voice: Voice::Superuser, functions: true }.filter();
+        let mut filter = Maker { dice: &mut dice, collection: "ships", voice: Voice::Superuser }.filter();
         // Say every filter with a `~` differs.
         let differs = |filter: &Filter| filter.to_string().contains('~');
         if !differs(&filter) {
@@ -384,8 +478,7 @@ fn a_filter_is_made_smaller_until_only_the_cause_is_left() {
 fn the_same_seed_makes_the_same_filters() {
     let made = |seed| {
         let mut dice = Dice::new(seed, 0);
-        let mut filter =
-            || Maker { dice: &mut dice, collection: "ships", voice: Voice::Rule, functions: true }.filter().to_string();
+        let mut filter = || Maker { dice: &mut dice, collection: "ships", voice: Voice::Rule }.filter().to_string();
         (0..50).map(|_| filter()).collect::<Vec<_>>()
     };
     assert_eq!(made(1), made(1));

@@ -35,7 +35,7 @@ pub(crate) fn all(dice: &mut Dice, filters: u64) -> Vec<Case> {
 fn filtered(dice: &mut Dice, who: Who) -> Case {
     let collection = dice.pick(paths::COLLECTIONS);
     let voice = if who == Who::Superuser { Voice::Superuser } else { Voice::Visitor };
-    let filter = Maker { dice, collection, voice, functions: true }.filter();
+    let filter = Maker { dice, collection, voice }.filter();
     let category = match filter.category() {
         category if who == Who::Superuser || category == Category::FunctionFilter => category,
         _ => Category::VisitorFilter,
@@ -53,7 +53,7 @@ fn filtered(dice: &mut Dice, who: Who) -> Case {
 /// A filter with some damage.
 fn damaged(dice: &mut Dice) -> Case {
     let collection = dice.pick(paths::COLLECTIONS);
-    let filter = Maker { dice, collection, voice: Voice::Superuser, functions: true }.filter().to_string();
+    let filter = Maker { dice, collection, voice: Voice::Superuser }.filter().to_string();
     let filter = filter::broken(&filter, dice);
     let category = written(&filter, Category::BrokenFilter);
     Case::new(category, Ask::list(Who::Superuser, collection).with("sort", "id").with("filter", filter))
@@ -441,7 +441,7 @@ fn viewed() -> Vec<Case> {
 pub(crate) fn of_views(dice: &mut Dice, filters: u64) -> Vec<Case> {
     let mut asks = Vec::new();
     let mut cases = Vec::new();
-    for collection in ["ship_names", "ship_visits"] {
+    for collection in ["ship_names", "ship_papers", "ship_visits"] {
         for who in [Who::Superuser, Who::Nobody] {
             for sort in ["id", "-title,id", "title:lower,id", "none", "-@rowid"] {
                 asks.push(Ask::list(who, collection).with("sort", sort).with("perPage", "7").with("page", "2"));
@@ -455,7 +455,7 @@ pub(crate) fn of_views(dice: &mut Dice, filters: u64) -> Vec<Case> {
             );
         }
         for _ in 0..filters {
-            let filter = Maker { dice, collection, voice: Voice::Superuser, functions: true }.filter();
+            let filter = Maker { dice, collection, voice: Voice::Superuser }.filter();
             let ask = Ask::list(Who::Superuser, collection).with("sort", "id").filtered(&filter.to_string());
             let category = match filter.category() {
                 hard @ (Category::FunctionFilter | Category::RequestFilter) => hard,

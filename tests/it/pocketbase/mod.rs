@@ -1,7 +1,7 @@
 //! The same questions to the real PocketBase and to ours: the answers must be the same.
 //!
 //! `INN_DIFFERENTIAL_SEED` makes other choices (default 1), `INN_DIFFERENTIAL_FILTERS` more or fewer of them. Every run writes
-//! `differential/<suite>.txt` where cargo builds. What may differ is in `accepted.rs`, what must not yet agree in `category.rs`.
+//! `differential/<suite>.txt` where cargo builds. What may differ is in `accepted.rs`.
 
 mod accepted;
 mod ask;
@@ -25,7 +25,6 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use category::Category;
 use dice::Dice;
 use rows::Row;
 use rules::Set;
@@ -71,7 +70,7 @@ async fn lists_and_views_answer_as_pocketbase_does() {
     let mut report = Report::new("lists", seed());
     let world = match made(binary, "lists", "none", &schema::harbour(), Vec::new()).await {
         Ok(world) => world,
-        Err(why) => return report.refused(&why, &[Category::PlainFilter, Category::View]),
+        Err(why) => return report.refused(&why),
     };
     let mut dice = Dice::new(seed(), 1);
     report.run(&world, lists::all(&mut dice, filters())).await;
@@ -84,7 +83,7 @@ async fn writes_are_kept_and_refused_as_pocketbase_does() {
     let mut report = Report::new("writes", seed());
     let world = match made(binary, "writes", "none", &schema::yard(), Vec::new()).await {
         Ok(world) => world,
-        Err(why) => return report.refused(&why, &[Category::Create, Category::Delete]),
+        Err(why) => return report.refused(&why),
     };
     let mut dice = Dice::new(seed(), 2);
     report.tell(&world, writes::all(&mut dice, filters())).await;
@@ -96,7 +95,7 @@ async fn writes_are_kept_and_refused_as_pocketbase_does() {
 }
 
 /// Gates of one set, asked by everybody.
-async fn behind_gates(set: Set, report: &'static str, categories: &[Category]) {
+async fn behind_gates(set: Set, report: &'static str) {
     let Some(binary) = world::binary() else { return };
     let mut report = Report::new(report, seed());
     let mut dice = Dice::new(seed(), 3);
@@ -111,7 +110,7 @@ async fn behind_gates(set: Set, report: &'static str, categories: &[Category]) {
     collections.extend(gates);
     let world = match made(binary, report.name(), "multi-user", &collections, set.rows()).await {
         Ok(world) => world,
-        Err(why) => return report.refused(&why, categories),
+        Err(why) => return report.refused(&why),
     };
     report.run(&world, rules::reads(set, &mut dice)).await;
     report.shrink(&world).await;
@@ -121,12 +120,12 @@ async fn behind_gates(set: Set, report: &'static str, categories: &[Category]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn plain_rules_let_the_same_people_do_the_same() {
-    behind_gates(Set::Plain, "plain-rules", &[Category::PlainRules]).await;
+    behind_gates(Set::Plain, "plain-rules").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_rules_let_the_same_people_do_the_same() {
-    behind_gates(Set::All, "rules", &[Category::Rules, Category::RuleFilters, Category::RuleWrites]).await;
+    behind_gates(Set::All, "rules").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -139,7 +138,7 @@ async fn an_agent_is_answered_as_the_user_it_acts_for() {
     collections.extend(Set::Plain.gates(&mut dice));
     let mut world = match made(binary, "agents", "multi-user", &collections, Set::Plain.rows()).await {
         Ok(world) => world,
-        Err(why) => return report.refused(&why, &[Category::Agents]),
+        Err(why) => return report.refused(&why),
     };
     world.hire(&collections).await;
     report.run(&world, rules::by_agents(rules::reads(Set::Plain, &mut dice))).await;
@@ -156,7 +155,7 @@ async fn view_collections_answer_as_pocketbases_do() {
     collections.extend(schema::views());
     let world = match made(binary, "views", "none", &collections, Vec::new()).await {
         Ok(world) => world,
-        Err(why) => return report.refused(&why, &[Category::Views]),
+        Err(why) => return report.refused(&why),
     };
     let mut dice = Dice::new(seed(), 4);
     report.run(&world, lists::of_views(&mut dice, filters() / 30)).await;
@@ -169,7 +168,7 @@ async fn batches_land_or_fail_as_pocketbases_do() {
     let mut report = Report::new("batch", seed());
     let world = match made(binary, "batch", "none", &schema::yard(), Vec::new()).await {
         Ok(world) => world,
-        Err(why) => return report.refused(&why, &[Category::Batch]),
+        Err(why) => return report.refused(&why),
     };
     // Each sees what the one before has left.
     for case in batch::all() {
@@ -186,7 +185,7 @@ async fn accounts_are_made_and_kept_as_pocketbases_are() {
     collections.push(schema::users());
     let world = match made(binary, "auth", "multi-user", &collections, Vec::new()).await {
         Ok(world) => world,
-        Err(why) => return report.refused(&why, &[Category::Auth]),
+        Err(why) => return report.refused(&why),
     };
     for case in auth::all() {
         report.run(&world, vec![case]).await;
@@ -202,11 +201,11 @@ async fn everybody_hears_what_pocketbase_would_tell() {
     collections.push(schema::users());
     let world = match made(binary, "realtime", "multi-user", &collections, Vec::new()).await {
         Ok(world) => world,
-        Err(why) => return report.refused(&why, &[Category::Realtime]),
+        Err(why) => return report.refused(&why),
     };
     match realtime::compare(&world, &mut report).await {
         Ok(()) => report.finish(&world).await,
-        Err(why) => report.refused(&why, &[Category::Realtime]),
+        Err(why) => report.refused(&why),
     }
 }
 

@@ -256,6 +256,12 @@ const GATES: &[Row] = &[
 ];
 
 #[rustfmt::skip]
+const SHIP_PAPERS: &[Row] = &[
+    ("id", Id, PlainFilter), ("title", Text, PlainFilter), ("serial", Text, PlainFilter), ("weight", Number, PlainFilter),
+    ("number", Number, PlainFilter), ("more", Number, JsonFilter), ("serial:lower", Text, ModifierFilter),
+];
+
+#[rustfmt::skip]
 const SHIP_NAMES: &[Row] = &[
     ("id", Id, PlainFilter), ("title", Text, PlainFilter), ("tons", Number, PlainFilter), ("owner", Id, PlainFilter),
     ("launched", Date, PlainFilter), ("log", Json, JsonFilter), ("log.a", Json, JsonFilter), ("title:lower", Text, ModifierFilter),
@@ -272,6 +278,8 @@ const OF_RULES: &[Row] = &[
     ("@request.auth.crew.skills.name", Text, RequestFilter), ("@request.auth.crew.skills:each", List, RequestFilter),
     ("@request.method", Text, RequestFilter), ("@request.context", Text, RequestFilter), ("@request.query.q", Text, RequestFilter),
     ("@request.query.q:isset", Bool, RequestFilter), ("@request.headers.x_key", Text, RequestFilter), ("@request.auth.none", Text, RequestFilter),
+    ("@request.auth.level", Number, RequestFilter), ("@request.auth.badge", Text, RequestFilter), ("@request.auth.badge:lower", Text, RequestFilter),
+    ("@request.auth.verified:isset", Bool, RequestFilter), ("@request.auth.crew:length", Length, RequestFilter),
     ("@collection.flags.name", Text, CollectionFilter), ("@collection.visits.by", Id, CollectionFilter),
     ("@collection.crews:mine.name", Text, CollectionFilter), ("@collection.users.name", Text, CollectionFilter),
 ];
@@ -315,6 +323,7 @@ pub(crate) fn of(collection: &str, voice: Voice) -> Vec<Path> {
         "teams" => TEAMS,
         "gates" => GATES,
         "ship_names" => SHIP_NAMES,
+        "ship_papers" => SHIP_PAPERS,
         "ship_visits" => SHIP_VISITS,
         _ => SHIPS,
     };

@@ -96,6 +96,7 @@ pub(crate) fn users() -> Vec<Row> {
         let body = json!({
             "email": format!("{short}@sea.example"), "password": PASSWORD, "passwordConfirm": PASSWORD, "name": short,
             "verified": *short == "ann", "emailVisibility": *short == "ben", "crew": format!("#{crew}"),
+            "level": if *short == "ann" { 10 } else { 0 }, "badge": if *short == "ann" { "10" } else { "_e" },
         });
         ("users", *short, body)
     };

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::ask::{Ask, Who};
-use super::category::{Category, waiting};
+use super::category::Category;
 use super::dice::Dice;
 use super::filter::Maker;
 use super::paths::Voice;
@@ -59,14 +59,12 @@ impl Set {
     }
 
     pub(crate) fn gates(self, dice: &mut Dice) -> Vec<Value> {
-        // A rule that ours cannot read would refuse the whole app.
-        let functions = waiting(Category::FunctionFilter).is_none();
         let written = self.written().iter().map(|rules| rules.map(|rule| rule.map(str::to_owned)));
         let mut all: Vec<Rules> = written.collect();
         while all.len() < self.names().len() {
             let mut rule = |voice: Voice| match dice.below(10) {
                 0 => Some(String::new()),
-                _ => Some(Maker { dice, collection: "gates", voice, functions }.filter().to_string()),
+                _ => Some(Maker { dice, collection: "gates", voice }.filter().to_string()),
             };
             let (list, view) = (rule(Voice::Rule), rule(Voice::Rule));
             all.push([list, view, rule(Voice::WriteRule), rule(Voice::WriteRule), rule(Voice::Rule)]);
@@ -96,7 +94,6 @@ fn dressed(ask: Ask, dice: &mut Dice) -> Ask {
 }
 
 pub(crate) fn reads(set: Set, dice: &mut Dice) -> Vec<Case> {
-    let functions = waiting(Category::FunctionFilter).is_none();
     let mut cases = Vec::new();
     for name in set.names() {
         for who in CALLERS {
@@ -108,7 +105,7 @@ pub(crate) fn reads(set: Set, dice: &mut Dice) -> Vec<Case> {
             }
             if *who != Who::Superuser && set == Set::All {
                 for _ in 0..4 {
-                    let filter = Maker { dice, collection: "gates", voice: Voice::Visitor, functions }.filter();
+                    let filter = Maker { dice, collection: "gates", voice: Voice::Visitor }.filter();
                     let ask = ask.filtered(&filter.to_string());
                     cases.push(Case { category: Category::RuleFilters, ask, filter: Some(filter) });
                 }

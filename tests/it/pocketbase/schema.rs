@@ -210,6 +210,11 @@ pub(crate) fn views() -> Vec<Value> {
     vec![
         view("ship_names", "SELECT id, title, tons, owner, launched, log FROM ships"),
         view(
+            "ship_papers",
+            "SELECT s.id, s.title, p.serial, CAST(s.tons AS TEXT) AS weight, CAST(s.code AS INT) AS number, \
+             (s.tons + 1) AS more FROM ships s LEFT JOIN papers p ON p.ship = s.id",
+        ),
+        view(
             "ship_visits",
             "SELECT s.id, s.title, COUNT(v.id) AS visits FROM ships s LEFT JOIN visits v ON v.ship = s.id GROUP BY s.id",
         ),
@@ -228,6 +233,8 @@ pub(crate) fn users() -> Value {
             field("text", "name", json!({"max": 255})),
             field("file", "avatar", json!({"maxSelect": 1, "maxSize": 0, "mimeTypes": images})),
             to_one("crew", "crews"),
+            number("level"),
+            text("badge"),
             field("autodate", "created", json!({"onCreate": true, "onUpdate": false})),
             field("autodate", "updated", json!({"onCreate": true, "onUpdate": true})),
         ],

@@ -67,16 +67,7 @@ fn guarded(expr: Expr, context: Context<'_>) -> Result<Expr, FilterError> {
         let private = u32::try_from(number + 1).unwrap_or(u32::MAX);
         let mut inner = Context { base: base.clone(), private, ..Context::new(scope) };
         let rule = items(&parse(rule)?.items, &mut inner)?;
-        let id = FieldRef {
-            walk: base,
-            name: "id".to_owned(),
-            class: FieldClass::Text,
-            path: Vec::new(),
-            lower: false,
-            length: false,
-            each: false,
-            bare: false,
-        };
+        let id = FieldRef::new(base, "id", FieldClass::Text);
         let nobody =
             Comparison { left: Operand::Field(id), op: Op::Eq, any: true, right: Operand::Text(String::new()) };
         parts.push(any(vec![Expr::Compare(nobody), rule]));
@@ -193,11 +184,15 @@ fn opposite(expr: Expr, at: usize) -> Result<Expr, FilterError> {
 fn compared(left: Resolved, op: Op, is_any: bool, right: Resolved) -> Expr {
     let public: Vec<FieldRef> = [&left.if_public, &right.if_public].into_iter().flatten().cloned().collect();
     let is_like = matches!(op, Op::Like | Op::NotLike);
-    let against_text = |other: &Operand| matches!(other, Operand::Field(field) if has_text_affinity(field));
+    let against_text = |other: &Operand| match other {
+        Operand::Field(field) => has_text_affinity(field),
+        Operand::Known(known) => has_text_affinity(&known.0),
+        _ => false,
+    };
     let (left_text, right_text) = (against_text(&left.operand), against_text(&right.operand));
     let comparison = Comparison {
         left: as_written(left, is_like || right_text),
-        right: if is_like { pattern_side(right) } else { as_written(right, left_text) },
+        right: if is_like { pattern_side(right, is_any) } else { as_written(right, left_text) },
         op,
         any: is_any,
     };
@@ -229,7 +224,7 @@ fn as_written(side: Resolved, meets_text: bool) -> Operand {
 
 /// What stands on the right of `~`: bound values and numbers are the text of a pattern; fields, `true`, `false` and
 /// `null` stay what they are (section A.9).
-fn pattern_side(side: Resolved) -> Operand {
+fn pattern_side(side: Resolved, is_any: bool) -> Operand {
     match side.operand {
         Operand::Number(number) => Operand::Text(literal_text(number)),
         Operand::Bool(value) if side.bound => Operand::Text(value.to_string()),
@@ -237,6 +232,7 @@ fn pattern_side(side: Resolved) -> Operand {
         Operand::Distance(points) if points.iter().any(|p| matches!(p, Operand::Number(_) | Operand::Text(_))) => {
             Operand::Null
         }
+        Operand::Moment(moment) => functions::as_pattern(moment, is_any),
         operand => operand,
     }
 }

@@ -39,8 +39,7 @@ pub fn matches(expr: &Expr, record: &Map<String, Value>) -> bool {
 
 /// The answer of a comparison without fields, `None` when it has one.
 pub(super) fn constant(comparison: &Comparison) -> Option<bool> {
-    let is_constant = |operand: &Operand| !matches!(operand, Operand::Field(_) | Operand::Distance(_));
-    (is_constant(&comparison.left) && is_constant(&comparison.right)).then(|| {
+    (comparison.left.is_constant() && comparison.right.is_constant()).then(|| {
         let record = Map::new();
         let row = Row { record: &record, lists: &[], chosen: &[] };
         holds(comparison, &row.cell(&comparison.left), &row.cell(&comparison.right), true) == Some(true)
@@ -199,9 +198,13 @@ impl<'a> Row<'a> {
         match operand {
             Operand::Text(text) => Cell::bare(Datum::Text(Cow::Borrowed(text))),
             Operand::Number(number) => Cell::bare(Datum::Real(*number)),
-            Operand::Bool(value) => Cell::bare(Datum::Integer(f64::from(u8::from(*value)))),
-            // Distances are decided by the database only.
-            Operand::Null | Operand::Distance(_) => Cell::bare(Datum::Null),
+            Operand::Bool(value) | Operand::Truth(value) => Cell::bare(Datum::Integer(f64::from(u8::from(*value)))),
+            // Distances and moments are decided by the database only.
+            Operand::Null | Operand::Distance(_) | Operand::Moment(_) => Cell::bare(Datum::Null),
+            Operand::Known(known) => {
+                let (field, value) = known.as_ref();
+                lowered(stored(field, Some(value)), field.lower)
+            }
             Operand::Field(field) if field.is_element() => {
                 let place = self.lists.iter().position(|list| list.field == field.name);
                 let value = place.and_then(|place| {
@@ -288,6 +291,11 @@ fn holds(comparison: &Comparison, left: &Cell<'_>, right: &Cell<'_>, outer: bool
 /// Section A.8, decided in its order.
 fn equal(comparison: &Comparison, left: &Cell<'_>, right: &Cell<'_>, outer: bool) -> Option<bool> {
     let (a, b) = (&comparison.left, &comparison.right);
+    if let Operand::Truth(wanted) = b
+        && (comparison.op == Op::Ne || outer && is_json(a))
+    {
+        return Some(left.datum.truth() == Some(*wanted));
+    }
     if outer && (is_json(a) || is_json(b)) {
         let both_null = left.datum == Datum::Null && right.datum == Datum::Null;
         return Some(both_null || left.order(right) == Some(Ordering::Equal));
@@ -308,11 +316,8 @@ fn equal(comparison: &Comparison, left: &Cell<'_>, right: &Cell<'_>, outer: bool
 
 fn is_json(operand: &Operand) -> bool {
     match operand {
-        Operand::Field(field) => match field.class {
-            FieldClass::Json => true,
-            FieldClass::Geo => !field.path.is_empty(),
-            _ => false,
-        },
+        Operand::Field(field) => field.is_json(),
+        Operand::Known(known) => known.0.is_json(),
         Operand::Distance(_) => true,
         _ => false,
     }
@@ -324,7 +329,8 @@ fn is_empty(operand: &Operand) -> bool {
 
 /// A literal that is not empty.
 fn is_value(operand: &Operand) -> bool {
-    matches!(operand, Operand::Text(_) | Operand::Number(_) | Operand::Bool(_)) && !is_empty(operand)
+    matches!(operand, Operand::Text(_) | Operand::Number(_) | Operand::Bool(_) | Operand::Truth(_))
+        && !is_empty(operand)
 }
 
 fn is_blank(cell: &Cell<'_>, empty: &Cell<'_>) -> bool {

@@ -1,6 +1,9 @@
 //! The compiled form of a filter or rule: a tree over the fields of one collection, ready to become SQL or to be
 //! evaluated on a record in memory. Everything from a request is a literal here, never text of a query.
 
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
 use super::walk::Walk;
 
 /// A condition.
@@ -42,8 +45,35 @@ pub enum Operand {
     Number(f64),
     Bool(bool),
     Null,
+    /// `TRUE` or `FALSE` as a word, of `:isset`: a [`Self::Bool`], but `IS TRUE` asks what is left of it for truth.
+    Truth(bool),
+    /// A value that is known already and yet compared as the column it comes from.
+    Known(Box<(FieldRef, Value)>),
     /// `geoDistance(lonA, latA, lonB, latB)`, in km
     Distance(Box<[Operand; 4]>),
+    /// `strftime(format, time, modifier…)`: a text, NULL when there is no such moment
+    Moment(Box<Moment>),
+}
+
+/// A moment to be written as text. Only the database does it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Moment {
+    pub format: String,
+    /// A field or a value, never a function.
+    pub time: Operand,
+    pub modifiers: Vec<String>,
+    /// What the text `now` means.
+    pub now: DateTime<Utc>,
+    /// A value of the request or of the filter is the time.
+    pub(crate) fixed: bool,
+}
+
+impl Moment {
+    /// What a field says, without modifiers.
+    pub fn of_field(format: &str, field: FieldRef, now: DateTime<Utc>) -> Self {
+        let (format, time) = (format.to_owned(), Operand::Field(field));
+        Self { format, time, modifiers: Vec::new(), now, fixed: false }
+    }
 }
 
 /// A field of the record the filter is about, or of one it leads to.
@@ -61,8 +91,10 @@ pub struct FieldRef {
     pub length: bool,
     /// `:each`: one value at a time. Of a single value it is the value itself, but no longer of a text column.
     pub each: bool,
-    /// A value of a record that is not stored yet: compared as what it is, not as its column would be.
+    /// No column: a value of a record that is not stored yet, or what a view computes. Compared as what it is.
     pub bare: bool,
+    /// May be NULL in a row that is there: in a view.
+    pub nullable: bool,
 }
 
 /// How the stored value behaves in comparisons.
@@ -79,6 +111,17 @@ pub enum FieldClass {
 }
 
 impl FieldRef {
+    /// The field of that row as a whole, as its column is compared.
+    pub fn new(walk: Walk, name: impl Into<String>, class: FieldClass) -> Self {
+        let (name, path) = (name.into(), Vec::new());
+        Self { walk, name, class, path, lower: false, length: false, each: false, bare: false, nullable: false }
+    }
+
+    /// Is NULL of its own kind, not the same as `''`: what is read from JSON (section A.8).
+    pub fn is_json(&self) -> bool {
+        self.class == FieldClass::Json || self.class == FieldClass::Geo && !self.path.is_empty()
+    }
+
     /// Several values, so a plain operator means all of them.
     pub fn is_many(&self) -> bool {
         self.walk.many || self.is_element()
@@ -101,14 +144,21 @@ impl Operand {
         match self {
             Self::Field(field) => vec![field],
             Self::Distance(points) => points.iter().flat_map(Self::fields).collect(),
+            Self::Moment(moment) => moment.time.fields(),
             _ => Vec::new(),
         }
+    }
+
+    /// Is the same for every record and can be told without the database.
+    pub(super) const fn is_constant(&self) -> bool {
+        !matches!(self, Self::Field(_) | Self::Distance(_) | Self::Moment(_))
     }
 
     /// Match-all applies. Never to a distance (section A.10).
     pub fn is_many(&self) -> bool {
         match self {
             Self::Field(field) => field.is_many(),
+            Self::Moment(moment) => moment.time.is_many(),
             _ => false,
         }
     }
@@ -122,7 +172,7 @@ impl Expr {
             Self::All(parts) | Self::Any(parts) => parts.iter().all(Self::is_local),
             Self::Compare(comparison) => [&comparison.left, &comparison.right]
                 .into_iter()
-                .all(|side| matches!(side, Operand::Field(field) if field.is_here()) || side.fields().is_empty()),
+                .all(|side| side.is_constant() || matches!(side, Operand::Field(field) if field.is_here())),
         }
     }
 

@@ -10,8 +10,13 @@ pub fn literal_text(number: f64) -> String {
 /// special characters are escaped (unless they already are) and it may match anywhere.
 /// `None`: the pattern ends in a lone backslash and matches nothing.
 pub fn literal_pattern(text: &str) -> Option<String> {
-    let pattern = if has_open_percent(text) { text.to_owned() } else { format!("%{}%", escape(text)) };
+    let pattern = wrapped(text);
     valid(&pattern).then_some(pattern)
+}
+
+/// What PocketBase makes of every value that is bound on the right of `~`.
+pub(super) fn wrapped(text: &str) -> String {
+    if has_open_percent(text) { text.to_owned() } else { format!("%{}%", escape(text)) }
 }
 
 /// The pattern of a value that is not a literal: contained anywhere, its own wildcards active.

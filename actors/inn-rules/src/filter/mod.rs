@@ -1,6 +1,6 @@
 //! The filter language of PocketBase 0.39.7: text → [`Ast`] → [`Expr`] → a yes or no for a record.
 //!
-//! Grammar and meaning: `reference` notes on PocketBase, sections A.1 to A.11. One thing is refused by name: `strftime`.
+//! Grammar and meaning: `reference` notes on PocketBase, sections A.1 to A.11.
 
 mod ast;
 mod compile;
@@ -27,7 +27,7 @@ pub(crate) use compile::sort_field;
 pub use compile::{check_rule, compile, compile_ast, compile_client, compile_unsaved};
 pub use error::FilterError;
 pub use eval::matches;
-pub use expr::{Comparison, Expr, FieldClass, FieldRef, Op, Operand};
+pub use expr::{Comparison, Expr, FieldClass, FieldRef, Moment, Op, Operand};
 pub use like::{literal_pattern, literal_text};
 pub use number::{column_text, real_text};
 pub use parse::parse;

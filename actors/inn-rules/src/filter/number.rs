@@ -1,7 +1,10 @@
 //! Numbers as `SQLite` 3.53 writes and reads them (section A.11).
 
-/// A REAL as text: 15 digits when they read back, else 17; whole numbers keep `.0`; exponents have two digits
-/// (`1.0e+20`). Known difference: `SQLite`'s own 17th digit may be off by one.
+/// What may stand around a number.
+const BLANKS: [char; 6] = [' ', '\t', '\n', '\u{b}', '\u{c}', '\r'];
+
+/// A REAL as text: 15 digits when they read back, else 17; whole numbers keep `.0`; exponents begin at 1e17 and have two
+/// digits (`1.0e+20`). Known difference: the last digits of numbers with 14 and more are `SQLite`'s own.
 pub fn real_text(number: f64) -> String {
     if number == 0.0 {
         return "0.0".to_owned();
@@ -10,13 +13,13 @@ pub fn real_text(number: f64) -> String {
         return if number > 0.0 { "Inf" } else { "-Inf" }.to_owned();
     }
     let short = format!("{number:.14e}");
-    let (digits, scientific) = if short.parse() == Ok(number) { (15, short) } else { (17, format!("{number:.16e}")) };
+    let scientific = if short.parse() == Ok(number) { short } else { format!("{number:.16e}") };
     let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
     let Ok(exponent) = exponent.parse::<i32>() else { return scientific };
     let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
     let significant: String = mantissa.chars().filter(char::is_ascii_digit).collect();
     let significant = significant.trim_end_matches('0');
-    if exponent < -4 || exponent >= digits {
+    if !(-4..17).contains(&exponent) {
         let (first, rest) = significant.split_at_checked(1).unwrap_or((significant, ""));
         let rest = if rest.is_empty() { "0" } else { rest };
         let direction = if exponent < 0 { '-' } else { '+' };
@@ -40,10 +43,28 @@ pub fn column_text(number: f64) -> String {
     if number.fract() == 0.0 && number.abs() < LIMIT { (number as i64).to_string() } else { real_text(number) }
 }
 
+/// The number a text begins with, as a cast reads it; 0 when it begins with none.
+pub(super) fn leading_number(text: &str) -> f64 {
+    let text = text.trim_start_matches(BLANKS);
+    let digits = |from: usize| text.bytes().skip(from).take_while(u8::is_ascii_digit).count();
+    let whole = usize::from(text.starts_with(['+', '-']));
+    let mut end = whole + digits(whole);
+    if text.get(end..).is_some_and(|rest| rest.starts_with('.')) {
+        end += 1 + digits(end + 1);
+    }
+    if let Some(rest) = text.get(end..).and_then(|rest| rest.strip_prefix(['e', 'E'])) {
+        let exponent = end + 1 + usize::from(rest.starts_with(['+', '-']));
+        if digits(exponent) > 0 {
+            end = exponent + digits(exponent);
+        }
+    }
+    text.get(..end).and_then(numeric).unwrap_or_default()
+}
+
 /// The number a text stands for when it meets a numeric column: optional blanks, sign, digits, point, exponent. Not
 /// hexadecimal, not `''`, nothing after it.
 pub(super) fn numeric(text: &str) -> Option<f64> {
-    let text = text.trim_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']);
+    let text = text.trim_matches(BLANKS);
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),

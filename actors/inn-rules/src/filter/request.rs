@@ -9,6 +9,8 @@ use super::context::Context;
 use super::error::FilterError;
 use super::eval::json_at;
 use super::expr::{FieldClass, FieldRef, Operand};
+use super::like::literal_text;
+use super::number::real_text;
 use super::resolve::{Modifier, Path, Resolved, holds_values, is_secret, split_modifier};
 use super::walk::{Start, Walk};
 
@@ -27,8 +29,9 @@ pub(super) fn request(path: &str, at: usize, context: &mut Context<'_>) -> Resul
     let text = |text: &str| (!text.is_empty()).then(|| Value::String(text.to_owned()));
     let (name, modifier) = split_modifier(path, at)?;
     let found = match name.split_once('.') {
-        None if name == "method" => text(&facts.method),
-        None if name == "context" => text(&facts.context),
+        // As they are or not at all.
+        None if path == "method" => text(&facts.method),
+        None if path == "context" => text(&facts.context),
         Some(("query", key)) => facts.query.get(key).map(|value| Value::String(value.clone())),
         Some(("headers", key)) => facts.headers.get(key).map(|value| Value::String(value.clone())),
         _ => return Err(FilterError::invalid(at, format!("`@request.{path}` means nothing"))),
@@ -60,10 +63,10 @@ fn fixed(
     };
     match modifier {
         None => Ok(Resolved::bound(operand)),
-        Some(Modifier::Isset) => Ok(Resolved::plain(Operand::Bool(value.is_some()))),
+        Some(Modifier::Isset) => Ok(Resolved::plain(Operand::Truth(value.is_some()))),
         Some(Modifier::Lower) => Ok(Resolved::bound(match operand {
             Operand::Text(text) => Operand::Text(text.to_ascii_lowercase()),
-            Operand::Number(number) => Operand::Text(super::number::column_text(number)),
+            Operand::Number(number) => Operand::Text(real_text(number)),
             Operand::Bool(flag) => Operand::Text(u8::from(flag).to_string()),
             other => other,
         })),
@@ -90,7 +93,7 @@ fn body(path: &str, at: usize, context: &mut Context<'_>) -> Result<Resolved, Fi
     let relative =
         facts.body.keys().any(|key| key != name && key.trim_start_matches('+').trim_end_matches(['+', '-']) == name);
     if relative && parts.len() == 1 && modifier == Some(Modifier::Isset) {
-        return Ok(Resolved::plain(Operand::Bool(true)));
+        return Ok(Resolved::plain(Operand::Truth(true)));
     }
     if relative {
         let what = format!("`@request.body.{name}` of a body that changes `{name}` relative to what is stored");
@@ -121,17 +124,16 @@ fn body(path: &str, at: usize, context: &mut Context<'_>) -> Result<Resolved, Fi
     }
     let needs_list = || FilterError::invalid(at, format!("`{name}` holds no values to count or walk"));
     match modifier {
-        Some(Modifier::Length) if holds_values(field) => {
-            let count = u32::try_from(list(sent).len()).unwrap_or(u32::MAX);
-            Ok(Resolved { integer: true, ..Resolved::plain(Operand::Number(f64::from(count))) })
-        }
+        Some(Modifier::Length) if holds_values(field) => Ok(Resolved::plain(counted(list(sent).len()))),
         Some(Modifier::Each) if holds_values(field) => Ok(each(field, sent, context)),
         Some(Modifier::Length | Modifier::Each) => Err(needs_list()),
         Some(Modifier::Lower) => {
             let text = match sent {
-                None | Some(Value::Null) => String::new(),
                 Some(Value::String(text)) => text.to_ascii_lowercase(),
-                Some(other) => other.to_string(),
+                Some(Value::Number(number)) => literal_text(number.as_f64().unwrap_or_default()),
+                Some(Value::Bool(flag)) => flag.to_string(),
+                // Structures have no text there.
+                _ => String::new(),
             };
             Ok(Resolved::bound(Operand::Text(text)))
         }
@@ -147,21 +149,12 @@ fn each(field: &Field, sent: Option<&Value>, context: &Context<'_>) -> Resolved 
     let values = list(sent);
     let start = Start::Values { label: format!("body {}", field.name), values, private: context.private };
     let walk = Walk { start, many: field.is_multiple(), ..Walk::default() };
-    Resolved::plain(Operand::Field(FieldRef {
-        walk,
-        name: String::new(),
-        class: FieldClass::Text,
-        path: Vec::new(),
-        lower: false,
-        length: false,
-        each: true,
-        bare: false,
-    }))
+    Resolved::plain(Operand::Field(FieldRef { each: true, ..FieldRef::new(walk, "", FieldClass::Text) }))
 }
 
 fn auth(path: &str, at: usize, context: &mut Context<'_>) -> Result<Resolved, FilterError> {
     let full = format!("@request.auth.{path}");
-    let (name, modifier) = split_modifier(path, at)?;
+    split_modifier(path, at)?;
     let head = path.split(['.', ':']).next().unwrap_or_default();
     let accounts: Vec<&Collection> = context.scope.model.collections.iter().filter(|c| c.is_auth()).collect();
     // Told when a rule is deployed and not when the first such user calls.
@@ -178,27 +171,24 @@ fn auth(path: &str, at: usize, context: &mut Context<'_>) -> Result<Resolved, Fi
         for account in accounts {
             from_account(path, at, account, "", &full, &mut checked)?;
         }
-        let unset = modifier == Some(Modifier::Isset);
-        return Ok(if unset { Resolved::plain(Operand::Bool(false)) } else { Resolved::plain(Operand::Null) });
+        return Ok(Resolved::plain(Operand::Null));
     };
-    let plain = PLAIN.contains(&path) || (head == name && (!auth.partial || record.contains_key(head)));
-    if plain && matches!(modifier, None | Some(Modifier::Isset | Modifier::Lower)) {
-        let found = record.get(head);
-        if found.is_some() || !auth.partial {
-            return fixed(found, name, modifier, at, context);
-        }
-    }
-    let counted = accounts.iter().any(|account| account.field(head).is_some_and(holds_values));
-    if plain && counted && modifier == Some(Modifier::Length) && (record.contains_key(head) || !auth.partial) {
-        let values = list(record.get(head)).into_iter().filter(|value| !value.is_empty()).count();
-        let count = f64::from(u32::try_from(values).unwrap_or(u32::MAX));
-        return Ok(Resolved { integer: true, ..Resolved::bound(Operand::Number(count)) });
+    if PLAIN.contains(&path) && (record.contains_key(path) || !auth.partial) {
+        return fixed(record.get(path), path, None, at, context);
     }
     let Some(account) = account_of(record, head, &accounts) else {
         return Err(FilterError::Unsupported(format!("`{full}` of a record that was not loaded")));
     };
     let id = record.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
-    from_account(path, at, account, &id, &full, context)
+    let found = from_account(path, at, account, &id, &full, context)?;
+    // Everything else is a column of the account's row, and compared as one. What is known of it needs no query, unless its
+    // text as JSON matters.
+    let Operand::Field(field) = &found.operand else { return Ok(found) };
+    let plain =
+        field.walk.hops.is_empty() && !field.is_element() && !matches!(field.class, FieldClass::Json | FieldClass::Geo);
+    let Some(value) = record.get(&field.name).filter(|_| plain) else { return Ok(found) };
+    let field = FieldRef { walk: Walk::default(), ..field.clone() };
+    Ok(Resolved { operand: Operand::Known(Box::new((field, value.clone()))), ..found })
 }
 
 /// The record's own row, and on from there.
@@ -240,6 +230,18 @@ fn operand(value: Option<&Value>) -> Operand {
         Some(Value::Number(number)) => Operand::Number(number.as_f64().unwrap_or_default()),
         Some(Value::String(text)) => Operand::Text(text.clone()),
         Some(structure) => Operand::Text(structure.to_string()),
+    }
+}
+
+/// So many values: a number in the text of PocketBase's query, where 1 and 0 are taken for `true` and `false` and every
+/// other one for a column.
+fn counted(values: usize) -> Operand {
+    match values {
+        0 | 1 => Operand::Bool(values == 1),
+        _ => {
+            let field = FieldRef { bare: true, ..FieldRef::new(Walk::default(), "", FieldClass::Number) };
+            Operand::Known(Box::new((field, values.into())))
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What an identifier means (sections A.5 and A.6).
 
-use inn_protocol::model::{Collection, Field, FieldKind};
+use inn_protocol::model::{Collection, CollectionKind, Field, FieldKind};
 
 use super::context::Context;
 use super::error::FilterError;
@@ -9,6 +9,7 @@ use super::macros::{MacroValue, value as macro_value};
 use super::request::request;
 use super::walk::{Hop, Link, Start, Walk};
 use crate::schema::is_unique_alone;
+use crate::view::is_computed;
 
 /// Most relations one path may follow.
 const MAX_HOPS: usize = 6;
@@ -215,20 +216,12 @@ impl Path<'_> {
         let each = modifier == Some(Modifier::Each) && several;
         let length = modifier == Some(Modifier::Length) && several;
         let if_public = (name == "email" && collection.is_auth() && !context.scope.see_hidden && !each && !length)
-            .then(|| FieldRef {
-                walk: walk.clone(),
-                name: "emailVisibility".to_owned(),
-                class: FieldClass::Bool,
-                path: Vec::new(),
-                lower: false,
-                length: false,
-                each: false,
-                bare: false,
-            });
+            .then(|| FieldRef::new(walk.clone(), "emailVisibility", FieldClass::Bool));
         walk.many |= each && class == FieldClass::List;
         let lower = modifier == Some(Modifier::Lower);
-        let bare = context.unsaved && walk.is_here();
-        let field = FieldRef { walk, name: field.name.clone(), class, path: Vec::new(), lower, length, each, bare };
+        let bare = context.unsaved && walk.is_here() || is_computed(collection, &field.name, context.scope.model);
+        let nullable = collection.kind == CollectionKind::View;
+        let field = FieldRef { lower, length, each, bare, nullable, ..FieldRef::new(walk, field.name.clone(), class) };
         Ok(Resolved { if_public, ..Resolved::plain(Operand::Field(field)) })
     }
 
@@ -237,8 +230,9 @@ impl Path<'_> {
         if path.iter().any(String::is_empty) {
             return Err(FilterError::UnknownField(self.full.to_owned()));
         }
-        let (name, class) = (field.name.clone(), class_of(field));
-        let field = FieldRef { walk, name, class, path, lower: false, length: false, each: false, bare: false };
+        // PocketBase drops the sign of a modifier from a key.
+        let path = path.into_iter().map(|key| key.replace(':', "")).collect();
+        let field = FieldRef { path, ..FieldRef::new(walk, field.name.clone(), class_of(field)) };
         Ok(Resolved::plain(Operand::Field(field)))
     }
 

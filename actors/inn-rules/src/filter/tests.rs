@@ -30,6 +30,8 @@ fn auth_collection() -> Collection {
             {"id": "f3", "name": "emailVisibility", "type": "bool", "system": true},
             {"id": "f4", "name": "password", "type": "password", "system": true, "hidden": true},
             {"id": "f5", "name": "tokenKey", "type": "text", "system": true, "hidden": true},
+            {"id": "f0", "name": "name", "type": "text"},
+            {"id": "fa", "name": "level", "type": "number"},
             {"id": "f6", "name": "role", "type": "select", "values": ["a", "b"], "maxSelect": 1},
             {"id": "f7", "name": "teams", "type": "select", "values": ["x", "y"], "maxSelect": 2},
             {"id": "f8", "name": "boss", "type": "relation", "collectionId": "_pb_users_auth_", "maxSelect": 1},

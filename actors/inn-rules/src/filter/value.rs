@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use super::number::{column_text, numeric, real_text};
+use super::number::{column_text, leading_number, numeric, real_text};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Datum<'a> {
@@ -37,6 +37,15 @@ impl Datum<'_> {
             Self::Integer(number) => Some(column_text(*number).into()),
             Self::Real(number) => Some(real_text(*number).into()),
             Self::Text(text) => Some(Cow::Borrowed(text)),
+        }
+    }
+
+    /// What it is where `SQLite` asks for truth: a number that is not 0, or a text that begins with one.
+    pub(super) fn truth(&self) -> Option<bool> {
+        match self {
+            Self::Null => None,
+            Self::Integer(number) | Self::Real(number) => Some(*number != 0.0),
+            Self::Text(text) => Some(leading_number(text) != 0.0),
         }
     }
 

@@ -118,6 +118,28 @@ fn inferred<'m>(column: &Column, query: &Query, known: &[&'m Collection]) -> (Fi
     }
 }
 
+/// Is a column of this view a value that is computed, and in no column of a table? `SQLite` then compares it as what it is
+/// (section A.11).
+pub(crate) fn is_computed(view: &Collection, name: &str, model: &Model) -> bool {
+    if view.kind != CollectionKind::View {
+        return false;
+    }
+    let Ok(query) = parse(view.view_query.as_deref().unwrap_or_default()) else { return false };
+    let Some(column) = query.first.columns.iter().find(|column| column.name == name) else { return false };
+    match &column.value {
+        Expr::Column { source, name } => {
+            // A view sees those before it only, so this comes to an end.
+            let earlier = model.collections.iter().take_while(|other| other.id != view.id);
+            let tables = model.collections.iter().filter(|other| other.kind != CollectionKind::View);
+            let known: Vec<&Collection> = earlier.chain(tables).collect();
+            plain(&query.first, source.as_deref(), name, &known)
+                .is_some_and(|(collection, field)| is_computed(collection, &field.name, model))
+        }
+        Expr::Cast(..) => false,
+        _ => true,
+    }
+}
+
 /// The field of a collection that a bare column is. Without a table in front it is the first one's.
 fn plain<'m>(
     select: &Select,

@@ -314,16 +314,7 @@ async fn rule_and_fixed_filter_hide_rows_that_do_not_match() {
     let world = World::new().await;
     world.create("cards", "c1", json!({"title": "One", "points": 1})).await;
     let points_are = |points: f64| {
-        let field = FieldRef {
-            walk: Walk::default(),
-            name: "points".into(),
-            class: FieldClass::Number,
-            path: vec![],
-            lower: false,
-            length: false,
-            each: false,
-            bare: false,
-        };
+        let field = FieldRef::new(Walk::default(), "points", FieldClass::Number);
         Expr::Compare(Comparison {
             left: Operand::Field(field),
             op: Op::Eq,

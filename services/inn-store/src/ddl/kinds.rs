@@ -58,9 +58,7 @@ impl Value {
         let sql = match self.kind {
             Kind::Number { .. } => return Ok(self.clone()),
             Kind::Flag | Kind::Condition => format!("(({sql})::int)::double precision"),
-            Kind::Text => format!(
-                "coalesce(substring({sql} FROM '^\\s*([+-]?(?:\\d+\\.?\\d*|\\.\\d+)(?:[eE][+-]?\\d+)?)')::double precision, 0)"
-            ),
+            Kind::Text => leading_number(sql, "[+-]?(?:\\d+\\.?\\d*|\\.\\d+)(?:[eE][+-]?\\d+)?"),
             Kind::Null => "NULL::double precision".to_owned(),
             // What is no number in it counts as 0, as in a CAST.
             Kind::Json => format!("(CASE WHEN json_typeof({sql}) <> 'null' THEN inn.json_number({sql}) END)"),
@@ -313,9 +311,20 @@ fn scalar(name: &str, args: &[Value]) -> Result<Value, String> {
     }
 }
 
+/// What a text begins with, read as a number of that form; 0 when it begins otherwise.
+fn leading_number(text: &str, form: &str) -> String {
+    format!(
+        "(CASE WHEN {text} IS NOT NULL THEN inn.numeric_value(coalesce(substring({text} FROM '^\\s*({form})'), '0')) END)"
+    )
+}
+
 fn cast(value: &Value, kind: &str) -> Result<Value, String> {
     match kind {
         "text" => Ok(value.text()),
+        // Of a text only the digits it begins with count: `1e1` is 1.
+        "integer" | "int" | "bigint" if value.kind == Kind::Text => {
+            Ok(Value::new(WHOLE, leading_number(&value.sql, "[+-]?\\d+")))
+        }
         "integer" | "int" | "bigint" => Ok(Value::new(WHOLE, format!("trunc({})", value.number()?.sql))),
         "real" | "float" | "double" => Ok(Value::new(REAL, value.number()?.sql)),
         "decimal" | "numeric" | "boolean" | "bool" => value.number(),

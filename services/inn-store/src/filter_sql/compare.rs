@@ -53,6 +53,11 @@ pub(super) fn render(op: Op, left: &Side, right: &Side, params: &mut SqlParams) 
 /// Section A.8, in its order.
 fn equality(equal: bool, left: &Side, right: &Side, params: &mut SqlParams) -> String {
     let null_safe = if equal { Relation::Is } else { Relation::IsNot };
+    // `IS TRUE` and `IS NOT FALSE` are questions of their own in both languages.
+    if right.word && (!equal || left.unfolded) {
+        let wanted = if right.bool_literal() == Some(true) { "TRUE" } else { "FALSE" };
+        return format!("{} IS {}{wanted}", left.truth(params), if equal { "" } else { "NOT " });
+    }
     if left.unfolded || right.unfolded {
         return direct(null_safe, left, right, params);
     }
@@ -290,6 +295,7 @@ fn like(matching: bool, left: &Side, right: &Side, params: &mut SqlParams) -> St
         // Ends in a lone backslash, where PostgreSQL would raise an error: nothing matches.
         Some(None) if matching => return format!("(({text}) IS NULL AND NULL::bool)"),
         Some(None) => return format!("(({text}) IS NOT NULL OR NULL::bool)"),
+        None if right.pattern => right.text(params),
         None => format!("('%' || {} || '%')", right.text(params)),
     };
     let collate = if left.kind == Kind::TextColumn { "" } else { " COLLATE \"C\"" };

@@ -10,6 +10,7 @@ use inn_rules::filter::{Comparison, Expr, FieldClass, FieldRef, Link, Op, Operan
 use super::SqlParams;
 use super::compare;
 use super::joins::{Joins, Names, Root, linked};
+use super::moment;
 use super::side::Side;
 use super::tables::Tables;
 use crate::columns::{SqlValue, ident};
@@ -254,6 +255,11 @@ impl<'a> Renderer<'a> {
                 let points = points.each_ref().map(|point| self.side(point, joins).number(self.params));
                 Side::distance(&points)
             }
+            Operand::Moment(moment) => {
+                let time = self.side(&moment.time, joins);
+                moment::render(moment, &time, self.params)
+            }
+            Operand::Known(known) => Side::known(&known.0, &known.1, self.params),
             other => Side::literal(other),
         }
     }
@@ -327,7 +333,7 @@ fn rejects_missing(expr: &Expr) -> bool {
             };
             let says = |operand: &Operand| match operand {
                 Operand::Text(text) => !text.is_empty(),
-                Operand::Number(_) | Operand::Bool(_) => true,
+                Operand::Number(_) | Operand::Bool(_) | Operand::Truth(_) => true,
                 _ => false,
             };
             let (left, right) = (&comparison.left, &comparison.right);

@@ -1,6 +1,7 @@
 //! One operand of a comparison as SQL.
 
 use inn_rules::filter::{FieldClass, FieldRef, Operand, literal_text, real_text};
+use serde_json::Value;
 
 use super::SqlParams;
 use crate::columns::{SqlValue, ident};
@@ -47,6 +48,12 @@ pub(super) struct Side {
     pub(super) unfolded: bool,
     /// Compared as a literal that is not empty: PocketBase takes the sent list for one (section A.8).
     pub(super) sent: bool,
+    /// `TRUE` or `FALSE` as a word.
+    pub(super) word: bool,
+    /// On the right of `~` the whole pattern, and not what is searched for.
+    pub(super) pattern: bool,
+    /// Counts as [`Self::sent`] where the other side has several values.
+    bound: bool,
 }
 
 impl Side {
@@ -56,12 +63,14 @@ impl Side {
             Operand::Text(text) => Self::of(Kind::Text, Source::Text(text.clone())),
             Operand::Number(number) => Self::of(Kind::Number, Source::Number(*number)),
             Operand::Bool(flag) => Self::of(Kind::Number, Source::Bool(*flag)),
+            Operand::Truth(flag) => Self { word: true, ..Self::of(Kind::Number, Source::Bool(*flag)) },
             _ => Self { nullable: true, ..Self::of(Kind::Null, Source::Null) },
         }
     }
 
     const fn of(kind: Kind, source: Source) -> Self {
-        Self { kind, source, flag: None, nullable: false, unfolded: false, sent: false }
+        let (flag, nullable, unfolded, sent) = (None, false, false, false);
+        Self { kind, source, flag, nullable, unfolded, sent, word: false, pattern: false, bound: false }
     }
 
     fn text_sql(sql: &str, nullable: bool) -> Self {
@@ -89,11 +98,41 @@ impl Side {
         Self { nullable: true, unfolded: true, ..Self::of(Kind::Number, Source::Sql { value, text }) }
     }
 
+    /// A text that SQL makes of a moment: whether the values it is made with are `bound`, and none of them empty.
+    pub(super) fn moment(sql: &str, bound: bool) -> Self {
+        Self { pattern: true, bound, ..Self::text_sql(sql, true) }
+    }
+
     /// A field of the row `alias`.
     pub(super) fn field(field: &FieldRef, alias: &str, params: &mut SqlParams) -> Self {
-        let column = format!("{alias}.{}", ident(&field.name));
+        Self::column(field, format!("{alias}.{}", ident(&field.name)), params)
+    }
+
+    /// A value that is known beforehand, in place of the column it comes from.
+    pub(super) fn known(field: &FieldRef, known: &Value, params: &mut SqlParams) -> Self {
+        let text = |params: &mut SqlParams| {
+            format!("({} COLLATE \"C\")", bind_text(known.as_str().unwrap_or_default(), params))
+        };
+        let column = match field.class {
+            FieldClass::Text => text(params),
+            FieldClass::Number => params.push(SqlValue::Number(known.as_f64().unwrap_or_default())),
+            FieldClass::Bool => params.push(SqlValue::Bool(known.as_bool().unwrap_or_default())),
+            FieldClass::List => {
+                let values = known.as_array().into_iter().flatten();
+                let values = values.filter_map(Value::as_str).map(|value| value.replace('\0', "\u{1}"));
+                params.push(SqlValue::List(values.collect()))
+            }
+            FieldClass::Json | FieldClass::Geo => params.push(SqlValue::Json(Some(known.to_string()))),
+        };
+        Self::column(field, column, params)
+    }
+
+    fn column(field: &FieldRef, column: String, params: &mut SqlParams) -> Self {
         // A joined row may be missing.
-        let nullable = !field.is_here();
+        let nullable = !field.is_here() || field.nullable;
+        // What a view computes has the collation of the database.
+        let computed = field.nullable && field.class == FieldClass::Text;
+        let column = if computed { format!("({column} COLLATE \"C\")") } else { column };
         let number = if field.bare { Kind::Number } else { Kind::NumberColumn };
         let side = match field.class {
             FieldClass::Text if field.length => {
@@ -135,12 +174,38 @@ impl Side {
 
     /// One value of a fresh walk, of which nothing is known beforehand.
     pub(super) fn walked(self) -> Self {
-        Self { sent: false, ..self }
+        Self { sent: false, pattern: false, ..self }
     }
 
     /// The same operand, with NULL and `''` alike.
     pub(super) fn folding(self) -> Self {
-        Self { unfolded: false, ..self }
+        Self { unfolded: false, sent: self.sent || self.bound, ..self }
+    }
+
+    /// As the time of a moment: a number and a text, of which at most one is not NULL.
+    pub(super) fn time(&self, params: &mut SqlParams) -> (String, String) {
+        let value = self.value(params);
+        match self.kind {
+            Kind::NumberColumn | Kind::Number => (value, "NULL::text".to_owned()),
+            Kind::Json => {
+                let of = |rank, read| format!("(CASE inn.json_rank({value}) WHEN {rank} THEN {read}({value}) END)");
+                (of(1, "inn.json_number"), of(2, "inn.json_string"))
+            }
+            Kind::TextColumn | Kind::Text | Kind::Null => ("NULL::float8".to_owned(), value),
+        }
+    }
+
+    /// True in the sense of `IS TRUE`.
+    pub(super) fn truth(&self, params: &mut SqlParams) -> String {
+        let value = self.value(params);
+        match self.kind {
+            Kind::NumberColumn | Kind::Number => format!("({value} <> 0)"),
+            Kind::Json => format!(
+                "(CASE inn.json_rank({value}) WHEN 1 THEN inn.json_number({value}) <> 0 WHEN 2 THEN inn.is_true(inn.json_string({value})) END)"
+            ),
+            Kind::TextColumn | Kind::Text => format!("inn.is_true({value})"),
+            Kind::Null => "NULL::bool".to_owned(),
+        }
     }
 
     /// As a number of degrees: NULL for what is none.

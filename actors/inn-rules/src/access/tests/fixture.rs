@@ -92,7 +92,7 @@ pub(super) fn app(auth_mode: AuthMode) -> AppSnapshot {
                 collection("c3", "mine", "base", &json!("owner = @request.auth.id && @request.auth.id != ''")),
                 collection("c4", "stats", "view", &json!("")),
                 collection("c5", "_inner", "base", &json!("")),
-                collection("c6", "later", "base", &json!("strftime('%Y') = '2024'")),
+                collection("c6", "later", "base", &json!("later() = '2024'")),
             ],
         },
         operations: vec![

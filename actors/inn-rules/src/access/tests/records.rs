@@ -101,7 +101,7 @@ fn a_crud_operation_falls_under_the_rule_of_what_it_does() {
 fn a_rule_that_cannot_be_evaluated_lets_nobody_through() {
     let app = app(AuthMode::None);
     let refusal = asked(&Caller::Visitor, &list("later"), Some(&app), LOOPBACK).unwrap_err();
-    assert_eq!(refusal.code, Code::UnsupportedRule);
+    assert_eq!(refusal.code, Code::InvalidFilter);
     assert!(asked(&Caller::Person(person(Role::Owner)), &list("later"), Some(&app), PUBLIC).is_ok());
 }
 
