@@ -294,7 +294,8 @@ fn equal(comparison: &Comparison, left: &Cell<'_>, right: &Cell<'_>, outer: bool
     if let Operand::Truth(wanted) = b
         && (comparison.op == Op::Ne || outer && is_json(a))
     {
-        return Some(left.datum.truth() == Some(*wanted));
+        // What is empty is `''` there, which is false.
+        return Some(if is_empty(a) { !wanted } else { left.datum.truth() == Some(*wanted) });
     }
     if outer && (is_json(a) || is_json(b)) {
         let both_null = left.datum == Datum::Null && right.datum == Datum::Null;

@@ -200,7 +200,15 @@ fn with(relation: Relation, left: &Value, right: &Value) -> String {
             fixed(relation, matches!(relation, Relation::Gt | Relation::Ge | Relation::IsNot), left, right)
         }
         (Value::Key { .. }, _) | (_, Value::Key { .. }) => {
-            format!("{} {} {}", key(left, true), operator(relation, true), key(right, false))
+            let compared = format!("{} {} {}", key(left, true), operator(relation, true), key(right, false));
+            // A row with a NULL in it is still not equal to one that differs elsewhere; a NULL is.
+            let nulls: Vec<String> =
+                [left, right].into_iter().filter_map(null_test).map(|test| format!("({test}) IS NULL")).collect();
+            if relation == Relation::Eq && !nulls.is_empty() {
+                format!("(CASE WHEN {} THEN NULL ELSE {compared} END)", nulls.join(" OR "))
+            } else {
+                compared
+            }
         }
     }
 }

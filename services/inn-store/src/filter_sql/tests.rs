@@ -90,6 +90,9 @@ async fn relations_find_what_pocketbase_finds() {
         ("@collection.posts.title = 'Ann'", &[]),
         ("geoDistance(loc.lon, loc.lat, 23.32, 42.69) < 1 && loc.lon != 0", &["p1"]),
         ("meta.a !~ null", &[]),
+        // NULL against NULL is no failure of match-all.
+        ("strftime('%F', due) = tagsm.num && id = 'p2'", &["p2"]),
+        ("strftime('%F', due) = tagsm.num && id = 'u1'", &[]),
         ("tagsm:length <= '' && id = 'u1'", &["u1"]),
     ] {
         let mut params = SqlParams::starting_at(1);

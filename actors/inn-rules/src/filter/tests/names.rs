@@ -125,6 +125,7 @@ fn isset_on_the_right_is_a_word_and_not_a_number() {
         assert_eq!(holds("meta = @request.query.none:isset"), !not_false, "{title:?}");
         assert!(holds("@request.query.none:isset != title") != is_false, "{title:?}");
     }
+    assert_eq!(compiled_as("@request.query.q != @request.query.none:isset", &facts, true), Ok(Expr::Never));
     assert!(compiled_as("@request.method:lower = 'get'", &facts, true).is_err());
 }
 
