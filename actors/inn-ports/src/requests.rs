@@ -4,7 +4,9 @@ use async_trait::async_trait;
 use inn_protocol::app::AppSnapshot;
 use inn_protocol::receipt::Receipt;
 use inn_protocol::register::CallRecord;
-use inn_protocol::request::{ClaimOffer, HoldCommand, NewRequest, QueueRequest, RequestState};
+use inn_protocol::request::{
+    CancelFilter, ClaimOffer, HoldCommand, NewRequest, OperateCommand, QueueRequest, RequestState,
+};
 use inn_protocol::{AgentId, AppId, RequestId, UserId};
 
 use crate::error::StoreResult;
@@ -55,6 +57,23 @@ pub trait Requests: Send + Sync {
         request: RequestId,
         reason: &str,
     ) -> StoreResult<QueueRequest>;
+    /// What a member of the tenant does over the holder's head or for it. Refused with `conflict` when the request is not
+    /// in a state for it, `not_found` when the app has none of that id.
+    async fn operate(
+        &self,
+        call: &CallRecord,
+        app: AppId,
+        request: RequestId,
+        command: &OperateCommand,
+    ) -> StoreResult<QueueRequest>;
+    /// Cancels up to 1,000 open requests, oldest first. Answers how many, and whether there may be more.
+    async fn cancel_many(
+        &self,
+        call: &CallRecord,
+        app: AppId,
+        filter: &CancelFilter,
+        reason: &str,
+    ) -> StoreResult<(u64, bool)>;
     /// Requeues or ends what lost its lease. Answers the apps with something newly claimable.
     async fn sweep_requests(&self) -> StoreResult<Vec<AppId>>;
     /// Non-terminal rows without owner, deadline or next step; must be 0.

@@ -159,6 +159,9 @@ pub struct Capability {
     pub lease_seconds: u32,
     #[serde(default = "default_attempts")]
     pub attempts: u32,
+    /// Seconds one attempt may take, however often its lease is renewed.
+    #[serde(default = "default_hard_seconds")]
+    pub hard_seconds: u32,
 }
 
 fn default_lease_seconds() -> u32 {
@@ -167,6 +170,11 @@ fn default_lease_seconds() -> u32 {
 
 fn default_attempts() -> u32 {
     3
+}
+
+/// A day.
+fn default_hard_seconds() -> u32 {
+    86_400
 }
 
 /// Limits an app asks for (manifest key `innkeeper.limits`); the host's own ceiling still applies.

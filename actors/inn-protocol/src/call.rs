@@ -74,6 +74,13 @@ pub enum Action {
     CancelRequest {
         request: RequestId,
     },
+    /// `take-back`, `end`, `replay` or `answer` by a member of the tenant or whoever asked.
+    OperateRequest {
+        request: RequestId,
+        verb: &'static str,
+    },
+    /// Cancel many requests of an app at once.
+    CancelRequests,
     // By an agent's key
     RegisterAgent,
     RequestGrant,
@@ -81,7 +88,7 @@ pub enum Action {
         grant: GrantId,
     },
     Claim,
-    /// Heartbeat, progress, complete, fail or release of a claimed request; the verb is for the register.
+    /// Heartbeat, progress, ask-back, complete, fail or release of a claimed request; the verb is for the register.
     Hold {
         request: RequestId,
         verb: &'static str,
@@ -141,12 +148,13 @@ impl Action {
             Self::ViewRequest { .. } => "requests.view",
             Self::ListRequests => "requests.list",
             Self::CancelRequest { .. } => "requests.cancel",
+            Self::CancelRequests => "requests.cancel-many",
             Self::RegisterAgent => "agents.register",
             Self::RequestGrant => "grants.request",
             Self::TakeToken { .. } => "tokens.take",
             Self::Claim => "requests.claim",
             Self::AppAuth { verb, .. } => return format!("auth.{verb}"),
-            Self::Hold { verb, .. } => return format!("requests.{verb}"),
+            Self::Hold { verb, .. } | Self::OperateRequest { verb, .. } => return format!("requests.{verb}"),
             Self::SignIn => "sessions.sign-in",
             Self::OwnSession { verb } => return format!("sessions.{verb}"),
             Self::CreateTenant => "tenants.create",
@@ -178,9 +186,10 @@ impl Action {
             Self::AppAuth { collection, record, .. } => format!("{collection}/{record}"),
             Self::RunOperation { operation } => format!("op:{operation}"),
             Self::Ask { capability } => format!("queue:{capability}"),
-            Self::ViewRequest { request } | Self::CancelRequest { request } | Self::Hold { request, .. } => {
-                request.to_string()
-            }
+            Self::ViewRequest { request }
+            | Self::CancelRequest { request }
+            | Self::OperateRequest { request, .. }
+            | Self::Hold { request, .. } => request.to_string(),
             Self::TakeToken { grant } | Self::RevokeGrant { grant } => grant.to_string(),
             Self::Deploy { slug } | Self::ManageApp { slug, .. } => slug.clone(),
             Self::ReadReceipt { call } => call.to_string(),

@@ -192,6 +192,17 @@ pub struct Refusal {
     /// The record or receipt that an earlier attempt produced, or the request it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
+    /// With [`Code::ClaimLost`]: what the request is now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<Lost>,
+}
+
+/// What became of a request whose claim is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Lost {
+    pub state: crate::request::RequestState,
+    /// The newest claim's; higher than the lost one's when somebody claimed it since.
+    pub epoch: i64,
 }
 
 impl Refusal {
@@ -213,6 +224,7 @@ impl Refusal {
             leg: None,
             who_can_fix: None,
             id: None,
+            lost: None,
         }
     }
 

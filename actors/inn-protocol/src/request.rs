@@ -14,17 +14,25 @@ pub enum RequestState {
     Submitted,
     /// Held by an agent under a lease.
     Working,
+    /// Held by an agent that has asked its requester something and waits for the answer.
+    InputRequired,
     Completed,
-    /// Ended without a result; the reason says whether attempts ran out.
+    /// Ended without a result, a dead letter: the reason says why, and it can be replayed.
     Failed,
     Canceled,
 }
 
 impl RequestState {
+    pub const ALL: [Self; 6] =
+        [Self::Submitted, Self::Working, Self::InputRequired, Self::Completed, Self::Failed, Self::Canceled];
+    /// The words of [`Self::ALL`], for people who named another one.
+    pub const WORDS: &str = "submitted, working, input-required, completed, failed, canceled";
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Submitted => "submitted",
             Self::Working => "working",
+            Self::InputRequired => "input-required",
             Self::Completed => "completed",
             Self::Failed => "failed",
             Self::Canceled => "canceled",
@@ -32,13 +40,16 @@ impl RequestState {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Submitted, Self::Working, Self::Completed, Self::Failed, Self::Canceled]
-            .into_iter()
-            .find(|state| state.as_str() == text)
+        Self::ALL.into_iter().find(|state| state.as_str() == text)
     }
 
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Canceled)
+    }
+
+    /// Some agent has it.
+    pub const fn is_held(self) -> bool {
+        matches!(self, Self::Working | Self::InputRequired)
     }
 }
 
@@ -54,6 +65,12 @@ pub struct NewRequest {
     pub requester_label: String,
     pub lease_seconds: u32,
     pub attempts: u32,
+    /// Seconds one attempt may take, however often its lease is renewed.
+    pub hard_seconds: u32,
+    /// 1 (first) to 5 (last), among the requests of one requester.
+    pub priority: u8,
+    /// The ended request this one does again.
+    pub replay_of: Option<RequestId>,
     /// Refused above this many open requests of the app.
     pub max_open: u32,
 }
@@ -76,14 +93,101 @@ pub struct QueueRequest {
     /// Fences late answers: every claim has a higher one.
     pub epoch: i64,
     pub holder: Option<AgentId>,
+    /// Whether the holder has spoken since it claimed. Until then its lease is a short one.
+    pub acknowledged: bool,
     pub lease_seconds: u32,
+    /// The holder must have spoken by then; while the request waits for an answer, when it is given up.
     pub lease_until: Option<DateTime<Utc>>,
+    /// The attempt ends here, however often its lease is renewed.
+    pub hard_until: Option<DateTime<Utc>>,
+    pub hard_seconds: u32,
+    pub priority: u8,
     pub progress: Option<Progress>,
     pub result: Option<Value>,
     /// Why it failed, was released last, or was canceled.
     pub reason: Option<String>,
+    /// What holders asked and what they were told, oldest first.
+    pub questions: Vec<Question>,
+    /// Attempts that ended without a result, oldest first; the last [`QueueRequest::MOST_PAST`].
+    pub past_attempts: Vec<PastAttempt>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay_of: Option<RequestId>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
+}
+
+impl QueueRequest {
+    /// Past attempts that are kept.
+    pub const MOST_PAST: usize = 32;
+    /// Questions one request may have.
+    pub const MOST_QUESTIONS: usize = 20;
+}
+
+/// Asked of the requester by a holder.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Question {
+    /// At most 2,000 characters.
+    pub question: String,
+    pub asked_at: DateTime<Utc>,
+    /// JSON, at most 16 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Value>,
+    /// Who answered, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_at: Option<DateTime<Utc>>,
+}
+
+/// An attempt that ended without a result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PastAttempt {
+    pub attempt: u32,
+    pub epoch: i64,
+    pub agent: AgentId,
+    pub ended_at: DateTime<Utc>,
+    pub how: AttemptEnd,
+    /// In the words of whoever ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// How an attempt ended that brought no result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptEnd {
+    /// The holder said so.
+    Failed,
+    /// The holder gave it back undone.
+    Released,
+    /// The holder never spoke after it had claimed.
+    NotAcknowledged,
+    /// The holder fell silent.
+    LeaseLost,
+    /// It took longer than one attempt may.
+    OutOfTime,
+    /// Nobody answered the holder's question in time.
+    NotAnswered,
+    GrantRevoked,
+    /// A member of the tenant took it away from its holder.
+    TakenBack,
+}
+
+impl AttemptEnd {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Released => "released",
+            Self::NotAcknowledged => "not_acknowledged",
+            Self::LeaseLost => "lease_lost",
+            Self::OutOfTime => "out_of_time",
+            Self::NotAnswered => "not_answered",
+            Self::GrantRevoked => "grant_revoked",
+            Self::TakenBack => "taken_back",
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -121,4 +225,28 @@ pub enum HoldCommand {
     Release {
         reason: String,
     },
+    /// A question to the requester. The claim stays with its holder until the answer comes.
+    Ask {
+        question: String,
+    },
+}
+
+/// What a member of the tenant does with a request, over its holder's head or for it.
+#[derive(Debug, Clone)]
+pub enum OperateCommand {
+    /// Back to the queue at once; the attempt does not count.
+    Release { reason: String },
+    /// The end, as a dead letter.
+    Fail { reason: String },
+    /// The answer to the holder's question. By whoever asked for the work.
+    Answer { answer: Value, by: String },
+}
+
+/// Which open requests of an app are canceled at once. `None` is any.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CancelFilter {
+    pub capability: Option<String>,
+    pub state: Option<RequestState>,
+    /// Asked at least so many seconds ago.
+    pub older_than_seconds: Option<u32>,
 }

@@ -178,6 +178,11 @@ impl Agent {
         self.hold(request, "progress", &json!({"epoch": epoch, "step": step, "percent": percent})).await
     }
 
+    /// Asks the requester something. The claim stays; heartbeats show the answer under `questions` when it has come.
+    pub async fn ask_back(&self, request: &str, epoch: i64, question: &str) -> Answered {
+        self.hold(request, "ask", &json!({"epoch": epoch, "question": question})).await
+    }
+
     pub async fn complete(&self, request: &str, epoch: i64, result: &Value) -> Answered {
         self.hold(request, "complete", &json!({"epoch": epoch, "result": result})).await
     }

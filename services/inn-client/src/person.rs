@@ -186,11 +186,36 @@ impl Person {
     }
 
     pub async fn cancel_request(&self, app: &str, id: &str, reason: Option<&str>) -> Answered {
-        let mut body = json!({"app": app});
-        if let (Some(reason), Some(object)) = (reason, body.as_object_mut()) {
-            object.insert("reason".to_owned(), reason.into());
-        }
-        self.post(&format!("/v1/requests/{}/cancel", segment(id)), &body).await
+        self.operate(id, "cancel", &because(app, reason)).await
+    }
+
+    /// Takes it from the agent that holds it, back into the queue.
+    pub async fn take_back_request(&self, app: &str, id: &str, reason: Option<&str>) -> Answered {
+        self.operate(id, "take-back", &because(app, reason)).await
+    }
+
+    /// Ends it as failed.
+    pub async fn end_request(&self, app: &str, id: &str, reason: Option<&str>) -> Answered {
+        self.operate(id, "end", &because(app, reason)).await
+    }
+
+    /// Answers the question of the agent that holds it.
+    pub async fn answer_request(&self, app: &str, id: &str, answer: &Value) -> Answered {
+        self.operate(id, "answer", &json!({"app": app, "answer": answer})).await
+    }
+
+    /// Does one that failed or was canceled again, as a new one.
+    pub async fn replay_request(&self, app: &str, id: &str) -> Answered {
+        self.operate(id, "replay", &json!({"app": app})).await
+    }
+
+    /// Cancels up to 1,000 open requests of an app: `{"app", "capability", "state", "olderThanSeconds", "reason"}`.
+    pub async fn cancel_requests(&self, filter: &Value) -> Answered {
+        self.post("/v1/requests/cancel", filter).await
+    }
+
+    async fn operate(&self, id: &str, verb: &str, body: &Value) -> Answered {
+        self.post(&format!("/v1/requests/{}/{verb}", segment(id)), body).await
     }
 
     /// Register entries, newest first. `conditions` are the query parameters of `GET /v1/audit`.
@@ -216,5 +241,12 @@ impl Person {
 
     pub async fn receipt(&self, call: &str) -> Answered {
         self.get(format!("/v1/receipts/{}", segment(call))).await
+    }
+}
+
+fn because(app: &str, reason: Option<&str>) -> Value {
+    match reason {
+        Some(reason) => json!({"app": app, "reason": reason}),
+        None => json!({"app": app}),
     }
 }

@@ -9,6 +9,7 @@ mod claim;
 pub(crate) mod fencing;
 mod hold;
 mod list;
+mod operate;
 mod rows;
 mod sweep;
 #[cfg(test)]
@@ -18,7 +19,9 @@ use async_trait::async_trait;
 use inn_ports::{AskReceipt, Requests, StoreResult};
 use inn_protocol::app::AppSnapshot;
 use inn_protocol::register::CallRecord;
-use inn_protocol::request::{ClaimOffer, HoldCommand, NewRequest, QueueRequest, RequestState};
+use inn_protocol::request::{
+    CancelFilter, ClaimOffer, HoldCommand, NewRequest, OperateCommand, QueueRequest, RequestState,
+};
 use inn_protocol::{AgentId, AppId, RequestId, UserId};
 
 use crate::PgStore;
@@ -81,6 +84,26 @@ impl Requests for PgStore {
         reason: &str,
     ) -> StoreResult<QueueRequest> {
         cancel::cancel(self, call, app, request, reason).await
+    }
+
+    async fn operate(
+        &self,
+        call: &CallRecord,
+        app: AppId,
+        request: RequestId,
+        command: &OperateCommand,
+    ) -> StoreResult<QueueRequest> {
+        operate::operate(self, call, app, request, command).await
+    }
+
+    async fn cancel_many(
+        &self,
+        call: &CallRecord,
+        app: AppId,
+        filter: &CancelFilter,
+        reason: &str,
+    ) -> StoreResult<(u64, bool)> {
+        operate::cancel_many(self, call, app, filter, reason).await
     }
 
     async fn sweep_requests(&self) -> StoreResult<Vec<AppId>> {

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use tokio_postgres::types::ToSql;
 
 use crate::error::{broken, committing};
+use crate::people::sql::storable;
 use crate::{PgStore, register};
 
 /// One open transaction of one call. Dropped without a word, it rolls back.
@@ -92,6 +93,8 @@ impl<'c> Step<'c> {
     pub(crate) async fn commit(self, sentence: String, stored: Map<String, Value>) -> StoreResult<Receipt> {
         let stored = Value::Object(stored);
         let row = canonical::to_string(&stored);
+        // Sentences quote what people and agents wrote.
+        let sentence = storable(&sentence).into_owned();
         let said = Said {
             sentence: Some(&sentence),
             shape: None,

@@ -36,6 +36,7 @@ const TABLE: &[Row] = &[
     ("POST", "/api/_a2app/tasks", "requests.ask", |s| ("/api/_a2app/tasks".into(), json!({"capability": "summarise-board", "payload": {"board": &s.board}})), [401, 403, 201, 201, 401, 403]),
     ("GET", "/api/_a2app/tasks/{id}", "requests.view", |s| plain(format!("/api/_a2app/tasks/{}", s.task)), [200, 404, 200, 200, 401, 403]),
     ("POST", "/api/_a2app/tasks/{id}/cancel", "requests.cancel", |s| (format!("/api/_a2app/tasks/{}/cancel", s.task), json!({})), [401, 403, 200, 409, 401, 403]),
+    ("POST", "/api/_a2app/tasks/{id}/answer", "requests.answer", |s| (format!("/api/_a2app/tasks/{}/answer", s.task), json!({"answer": 1})), [401, 403, 409, 409, 401, 403]),
     ("GET", "/api/collections/{entity}/records", "records.list", |_| plain(records("cards")), [200, 200, 200, 200, 401, 200]),
     ("POST", "/api/collections/{entity}/records", "records.create", |s| (records("cards"), json!({"title": "x", "list": &s.list})), [401, 403, 200, 200, 401, 200]),
     ("GET", "/api/collections/{entity}/records/{id}", "records.view", |s| plain(format!("{}/{}", records("cards"), s.card)), [200, 200, 200, 200, 401, 200]),

@@ -1,6 +1,8 @@
 use inn_tests::{AgentClient, Consent, TestHost, kanban, until};
 use serde_json::{Value, json};
 
+mod operating;
+
 const QUEUE: &[&str] = &["queue:summarise-board"];
 
 /// A host with a board, and one request for a summary of it.

@@ -11,6 +11,7 @@ use crate::problem::Problems;
 const MAX_CAPABILITIES: usize = 50;
 const DEFAULT_LEASE_SECONDS: u64 = 60;
 const DEFAULT_ATTEMPTS: u64 = 3;
+const DEFAULT_HARD_SECONDS: u64 = 86_400;
 
 pub(super) fn load(list: &Node<'_>, found: &mut Vec<Capability>, problems: &mut Problems) {
     for node in list.items(problems) {
@@ -27,7 +28,7 @@ pub(super) fn load(list: &Node<'_>, found: &mut Vec<Capability>, problems: &mut 
 }
 
 fn one(node: &Node<'_>, problems: &mut Problems) -> Option<Capability> {
-    if !node.closed(&["name", "sentence", "input", "result", "leaseSeconds", "attempts"], problems) {
+    if !node.closed(&["name", "sentence", "input", "result", "leaseSeconds", "attempts", "hardSeconds"], problems) {
         return None;
     }
     let name = node.need("name", problems).and_then(|name| {
@@ -52,6 +53,8 @@ fn one(node: &Node<'_>, problems: &mut Problems) -> Option<Capability> {
     let (input, result): (Option<Value>, Option<Value>) = (schema("input"), schema("result"));
     let lease = node.get("leaseSeconds").map_or(Some(DEFAULT_LEASE_SECONDS), |n| n.whole(5, 3600, problems));
     let attempts = node.get("attempts").map_or(Some(DEFAULT_ATTEMPTS), |n| n.whole(1, 20, problems));
+    // Up to four weeks: work that needs a person may take that long.
+    let hard = node.get("hardSeconds").map_or(Some(DEFAULT_HARD_SECONDS), |n| n.whole(5, 2_419_200, problems));
     Some(Capability {
         name: name?.to_owned(),
         sentence: sentence?.to_owned(),
@@ -59,5 +62,6 @@ fn one(node: &Node<'_>, problems: &mut Problems) -> Option<Capability> {
         result: result?,
         lease_seconds: u32::try_from(lease?).ok()?,
         attempts: u32::try_from(attempts?).ok()?,
+        hard_seconds: u32::try_from(hard?).ok()?,
     })
 }

@@ -20,7 +20,11 @@ pub(super) fn leg(ask: &Ask<'_>) -> Result<(), Refusal> {
         }
         Action::RunOperation { operation } => runnable(ask, app(ask)?, operation),
         Action::Ask { capability } => askable(ask, app(ask)?, capability),
-        Action::CancelRequest { .. } | Action::ViewRequest { .. } | Action::ListRequests => {
+        Action::CancelRequest { .. }
+        | Action::OperateRequest { .. }
+        | Action::CancelRequests
+        | Action::ViewRequest { .. }
+        | Action::ListRequests => {
             app(ask)?;
             not_for_agents(ask, "Agents meet requests by claiming them at /v1/requests/claim.")
         }

@@ -38,6 +38,8 @@ fn needs(action: &Action) -> Needs {
         // Never an agent's, whatever its grant: the app leg says so.
         | Action::Ask { .. }
         | Action::CancelRequest { .. }
+        | Action::OperateRequest { .. }
+        | Action::CancelRequests
         | Action::ViewRequest { .. }
         | Action::ListRequests => Needs::Nothing,
         Action::ListRecords { entity } | Action::ViewRecord { entity, .. } | Action::ReadFile { entity, .. } => {

@@ -64,7 +64,9 @@ fn audience(action: &Action) -> Audience {
         | Action::DeleteRecord { .. }
         | Action::RunOperation { .. }
         | Action::Ask { .. }
-        | Action::CancelRequest { .. } => Audience::AppMember(Role::Editor),
+        | Action::CancelRequest { .. }
+        | Action::OperateRequest { .. }
+        | Action::CancelRequests => Audience::AppMember(Role::Editor),
         Action::RegisterAgent
         | Action::RequestGrant
         | Action::TakeToken { .. }

@@ -23,23 +23,41 @@ fn waiting() -> Facts {
         state: RequestState::Submitted,
         holder: None,
         epoch: 0,
+        acknowledged: true,
         lease_seconds: 60,
         lease_until: None,
+        hard_seconds: 3_600,
+        hard_until: None,
+        questions: 0,
+        asked_at: None,
         attempt: 0,
         attempts: 3,
         next_at: None,
     }
 }
 
-/// The row after a change.
-fn after(facts: &Facts, change: &Change) -> Facts {
+/// The row after a change made at `now`.
+fn after_at(facts: &Facts, change: &Change, now: DateTime<Utc>) -> Facts {
+    let asked_at = match (&change.question, &change.answer) {
+        (Some(_), _) => Some(now),
+        (None, Some(_)) => None,
+        (None, None) => facts.asked_at,
+    };
     Facts {
         state: change.state,
         holder: change.holder.clone(),
         epoch: change.epoch,
+        acknowledged: change.acknowledged,
         lease_until: change.lease_until,
+        hard_until: change.hard_until,
+        questions: facts.questions + usize::from(change.question.is_some()),
+        asked_at,
         attempt: change.attempt,
         next_at: change.next_at,
         ..facts.clone()
     }
+}
+
+fn after(facts: &Facts, change: &Change) -> Facts {
+    after_at(facts, change, at(0))
 }

@@ -3,8 +3,8 @@
 use actix_web::{Route, web};
 
 use super::{
-    agents, apps, audit, explain, grant_requests, grants, members, openapi, platform, receipts, requests, session,
-    tenants, token,
+    agents, apps, audit, explain, grant_requests, grants, members, openapi, platform, queue, receipts, requests,
+    session, tenants, token,
 };
 
 /// Who may knock at all. What they may do is the one decision's business.
@@ -103,15 +103,21 @@ pub static ENDPOINTS: &[Endpoint] = endpoints![
     POST "/v1/token" Key "tokens.take" "A short-lived token for a grant" {"grant": "string" "!", "scopes": "array"} [] => token::take;
     POST "/v1/explain" PersonOrAgent "explain" "Why a call is or is not allowed, leg by leg" {"app": "string" "!", "action": "string" "!", "entity": "string", "operation": "string", "capability": "string", "grant": "string"} [] => explain::explain;
     // The queue
-    GET "/v1/requests" Person "requests.list" "Requests of an app" {} ["app", "state"] => requests::list;
+    GET "/v1/requests" Person "requests.list" "Requests of an app" {} ["app", "state"] => queue::list;
     POST "/v1/requests/claim" Key "requests.claim" "Claim waiting requests, waiting up to 30 s for one" {"apps": "array", "capabilities": "array", "max": "integer", "waitSeconds": "integer"} [] => requests::claim;
-    GET "/v1/requests/{id}" Person "requests.view" "One request" {} ["app"] => requests::view;
+    GET "/v1/requests/{id}" Person "requests.view" "One request" {} ["app"] => queue::view;
     POST "/v1/requests/{id}/heartbeat" Key "requests.heartbeat" "Keep the lease" {"epoch": "integer" "!"} [] => requests::heartbeat;
     POST "/v1/requests/{id}/progress" Key "requests.progress" "Say how far it is; keeps the lease" {"epoch": "integer" "!", "step": "string" "!", "percent": "integer" "!"} [] => requests::progress;
+    POST "/v1/requests/{id}/ask" Key "requests.ask-back" "Ask the requester something and wait for the answer" {"epoch": "integer" "!", "question": "string" "!"} [] => requests::ask_back;
     POST "/v1/requests/{id}/complete" Key "requests.complete" "Give the result" {"epoch": "integer" "!", "result": "any" "!"} [] => requests::complete;
     POST "/v1/requests/{id}/fail" Key "requests.fail" "Give up this attempt" {"epoch": "integer" "!", "reason": "string" "!"} [] => requests::fail;
     POST "/v1/requests/{id}/release" Key "requests.release" "Give it back without counting the attempt" {"epoch": "integer" "!", "reason": "string"} [] => requests::release;
-    POST "/v1/requests/{id}/cancel" Person "requests.cancel" "Cancel" {"app": "string" "!", "reason": "string"} [] => requests::cancel;
+    POST "/v1/requests/{id}/cancel" Person "requests.cancel" "Cancel" {"app": "string" "!", "reason": "string"} [] => queue::cancel;
+    POST "/v1/requests/{id}/answer" Person "requests.answer" "Answer the agent's question" {"app": "string" "!", "answer": "any" "!"} [] => queue::answer;
+    POST "/v1/requests/{id}/take-back" Person "requests.take-back" "Take it from its agent, back into the queue" {"app": "string" "!", "reason": "string"} [] => queue::take_back;
+    POST "/v1/requests/{id}/end" Person "requests.end" "End it as failed" {"app": "string" "!", "reason": "string"} [] => queue::end;
+    POST "/v1/requests/{id}/replay" Person "requests.replay" "Do a failed or canceled one again, as a new one" {"app": "string" "!"} [] => queue::replay;
+    POST "/v1/requests/cancel" Person "requests.cancel-many" "Cancel up to 1,000 open requests of an app" {"app": "string" "!", "capability": "string", "state": "string", "olderThanSeconds": "integer", "reason": "string"} [] => queue::cancel_many;
     // The register
     GET "/v1/audit" Person "audit.search" "Entries, newest first" {} ["app", "agent", "grant", "user", "action", "outcome", "since", "before", "limit"] => audit::search;
     GET "/v1/audit/verify" Person "audit.verify" "Recompute digests, chain and heads" {} ["seq", "head"] => audit::verify;

@@ -11,6 +11,7 @@ mod grants;
 mod members;
 mod openapi;
 mod platform;
+mod queue;
 mod receipts;
 mod requests;
 pub(crate) mod session;

@@ -1,4 +1,4 @@
-//! The queue from the agents' side (claim and hold) and from the tenant's (look and cancel).
+//! The queue from the agents' side: claim and hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -7,27 +7,23 @@ use actix_web::HttpResponse;
 use actix_web::web::Path;
 use inn_grants::signature;
 use inn_ports::{Store, Topic};
-use inn_protocol::call::{Action, Papers, Place};
+use inn_protocol::call::{Action, Papers};
 use inn_protocol::caller::Caller;
-use inn_protocol::request::{ClaimOffer, HoldCommand, Progress, QueueRequest, RequestState};
+use inn_protocol::request::{ClaimOffer, HoldCommand, Progress, QueueRequest};
 use inn_protocol::scope::Scope;
 use inn_protocol::{AgentId, AppId, Code, Refusal, RequestId, TenantId};
 use inn_rules::requests::check_schema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::session::person;
 use super::views;
-use crate::app::{may_see, only_of};
 use crate::error::ApiError;
-use crate::host::is_slug;
 use crate::incoming::Incoming;
 use crate::respond;
 
 /// Longest wait of one claim, in seconds: below the idle limits of common proxies.
 const MAX_WAIT_SECONDS: u64 = 30;
 const MAX_CLAIMS: u32 = 50;
-const LIST_LIMIT: u32 = 200;
 /// The claim itself must still be made before the signature expires.
 const SIGNATURE_MARGIN_SECONDS: i64 = 3;
 /// A hint can be lost; then the next look finds what it was about.
@@ -233,8 +229,26 @@ pub(super) async fn release(incoming: Incoming, path: Path<String>) -> Result<Ht
     hold(incoming, &path, "release", body.epoch, HoldCommand::Release { reason: line(&body.reason, 2_000) }).await
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AskBack {
+    epoch: i64,
+    question: String,
+}
+
+pub(super) async fn ask_back(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
+    let body: AskBack = incoming.document().await?;
+    let question = readable(&body.question);
+    hold(incoming, &path, "ask-back", body.epoch, HoldCommand::Ask { question }).await
+}
+
+/// Text for people, which may have several lines.
+fn readable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect::<String>().trim().to_owned()
+}
+
 /// One line for people.
-fn line(text: &str, limit: usize) -> String {
+pub(super) fn line(text: &str, limit: usize) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(limit).collect::<String>().trim().to_owned()
 }
 
@@ -278,89 +292,4 @@ async fn check_result(store: &dyn Store, held: &QueueRequest, result: &Value) ->
         // The release that declared it was replaced; what its holder worked on is still worth keeping.
         None => Ok(()),
     }
-}
-
-/// A call about an app's requests arrives at the app, wherever its address is: the one decision needs to know which.
-fn at_app(mut incoming: Incoming, slug: Option<String>) -> Result<Incoming, ApiError> {
-    let Some(slug) = slug.filter(|slug| is_slug(slug)) else { return Err(incoming.fail(no_app())) };
-    incoming.place = Place::App { slug, own_origin: false };
-    Ok(incoming)
-}
-
-pub(super) async fn list(incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    let slug = incoming.param("app").map(str::to_owned);
-    let incoming = at_app(incoming, slug)?;
-    let fail = |refusal| incoming.fail(refusal);
-    let state = match incoming.param("state") {
-        None | Some("") => None,
-        Some(text) => Some(RequestState::parse(text).ok_or_else(|| {
-            fail(Refusal::new(
-                Code::InvalidParameter,
-                "state must be one of submitted, working, completed, failed, canceled.",
-            ))
-        })?),
-    };
-    let store = &incoming.state.store;
-    let requests: Vec<QueueRequest> = incoming
-        .read(Action::ListRequests, |admitted| async move {
-            person(&admitted.caller)?;
-            Ok(store.requests(admitted.app()?.id, state, only_of(&admitted.caller), LIST_LIMIT).await?)
-        })
-        .await?;
-    Ok(respond::ok(incoming.id, &views::items(requests)))
-}
-
-fn no_app() -> Refusal {
-    Refusal::new(Code::UnknownApp, "Name the app (`app`: its slug); there is none of that name here.")
-}
-
-pub(super) async fn view(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
-    let id: RequestId = incoming.fit(path.parse().map_err(|_| Refusal::not_found())).await?;
-    let slug = incoming.param("app").map(str::to_owned);
-    let incoming = at_app(incoming, slug)?;
-    let store = &incoming.state.store;
-    let request: QueueRequest = incoming
-        .read(Action::ViewRequest { request: id }, |admitted| async move {
-            person(&admitted.caller)?;
-            let request = store.request(admitted.app()?.id, id).await?;
-            request.filter(|request| may_see(&admitted.caller, request)).ok_or_else(Refusal::not_found)
-        })
-        .await?;
-    Ok(respond::ok(incoming.id, &request))
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Cancel {
-    app: String,
-    #[serde(default)]
-    reason: String,
-}
-
-pub(super) async fn cancel(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
-    let id: RequestId = incoming.fit(path.parse().map_err(|_| Refusal::not_found())).await?;
-    let body: Cancel = incoming.document().await?;
-    let incoming = at_app(incoming, Some(body.app))?;
-    let reason = match line(&body.reason, 2_000) {
-        reason if reason.is_empty() => "canceled".to_owned(),
-        reason => reason,
-    };
-    let bus = incoming.state.bus.clone();
-    let request: QueueRequest = incoming
-        .perform(Action::CancelRequest { request: id }, reason, move |store, admitted, reason| {
-            let bus = bus.clone();
-            async move {
-                person(&admitted.caller)?;
-                let app = admitted.app()?.id;
-                let request = store.request(app, id).await?;
-                if !request.is_some_and(|request| may_see(&admitted.caller, &request)) {
-                    return Err(Refusal::not_found().into());
-                }
-                let request = store.cancel(&admitted.record, app, id, &reason).await?;
-                bus.publish(Topic::Requests(app)).await;
-                Ok(request)
-            }
-        })
-        .await?;
-    Ok(respond::ok(incoming.id, &request))
 }

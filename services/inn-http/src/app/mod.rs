@@ -13,7 +13,7 @@ mod ui;
 
 pub use enter::session_cookie;
 pub use realtime::{Realtime, RealtimeLimits};
-pub(crate) use tasks::{may_see, only_of};
+pub(crate) use tasks::{label, may_see, new_request, only_of};
 
 use actix_web::http::header::{CONTENT_SECURITY_POLICY, HeaderValue};
 use actix_web::middleware::DefaultHeaders;
@@ -53,6 +53,7 @@ fn api(config: &mut ServiceConfig) {
         .service(at("/api/_a2app/tasks").route(web::get().to(tasks::list)).route(web::post().to(tasks::ask)))
         .service(at("/api/_a2app/tasks/{id}").route(web::get().to(tasks::view)))
         .service(at("/api/_a2app/tasks/{id}/cancel").route(web::post().to(tasks::cancel)))
+        .service(at("/api/_a2app/tasks/{id}/answer").route(web::post().to(tasks::answer)))
         .service(at("/api/realtime").route(web::get().to(realtime::connect)).route(web::post().to(realtime::subscribe)))
         .service(at("/api/batch").route(web::post().to(batch::batch)))
         .service(at("/api/files/token").route(web::post().to(files::take_token)))

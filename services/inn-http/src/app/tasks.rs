@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use actix_web::web::Path;
+use inn_protocol::app::{AppSnapshot, Capability};
 use inn_protocol::call::Action;
 use inn_protocol::caller::Caller;
 use inn_protocol::people::Role;
-use inn_protocol::request::{NewRequest, QueueRequest, RequestState};
-use inn_protocol::{Code, Refusal, RequestId, UserId};
+use inn_protocol::request::{NewRequest, OperateCommand, QueueRequest, RequestState};
+use inn_protocol::{Code, Refusal, RequestId, UserId, Violation};
 use inn_rules::requests::check_schema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -22,6 +23,7 @@ const MAX_OPEN: u32 = 1_000;
 /// How often a page may ask how its request is doing, in milliseconds.
 const POLL_AFTER_MS: u32 = 2_000;
 const LIST_LIMIT: u32 = 200;
+const DEFAULT_PRIORITY: u8 = 3;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,12 +31,16 @@ struct Ask {
     capability: String,
     #[serde(default)]
     payload: Value,
+    /// 1 is served first, 5 last, among what the same requester asked for.
+    #[serde(default)]
+    priority: Option<u8>,
 }
 
 /// `POST /api/_a2app/tasks`
 pub(super) async fn ask(incoming: Incoming) -> Result<HttpResponse, ApiError> {
     let fail = |refusal| incoming.fail(refusal);
     let ask: Ask = incoming.document().await?;
+    let priority = incoming.fit(priority(ask.priority)).await?;
     let call = incoming.call(Action::Ask { capability: ask.capability.clone() }, Value::Null);
     let (store, bus) = (Arc::clone(&incoming.state.store), Arc::clone(&incoming.state.bus));
     let id = RequestId::new();
@@ -47,14 +53,11 @@ pub(super) async fn ask(incoming: Incoming) -> Result<HttpResponse, ApiError> {
             let capability = app.definition.capability(&name).ok_or_else(Refusal::internal)?;
             check_schema(&capability.input, &payload, "payload")?;
             let request = NewRequest {
-                id,
-                capability: capability.name.clone(),
                 payload: (*payload).clone(),
                 requester: admitted.caller.user(),
                 requester_label: label(&admitted.caller),
-                lease_seconds: capability.lease_seconds,
-                attempts: capability.attempts,
-                max_open: app.definition.limits.max_open_requests.unwrap_or(MAX_OPEN).min(MAX_OPEN),
+                priority,
+                ..new_request(id, &app, capability)
             };
             let asked = store.ask(&admitted.record, &app, &request).await?;
             bus.publish(inn_ports::Topic::Requests(app.id)).await;
@@ -65,16 +68,39 @@ pub(super) async fn ask(incoming: Incoming) -> Result<HttpResponse, ApiError> {
     Ok(respond::created(incoming.id, &task(&request)))
 }
 
+/// A request of this capability as its app declares it, without payload and requester.
+pub(crate) fn new_request(id: RequestId, app: &AppSnapshot, capability: &Capability) -> NewRequest {
+    NewRequest {
+        id,
+        capability: capability.name.clone(),
+        payload: Value::Null,
+        requester: None,
+        requester_label: String::new(),
+        lease_seconds: capability.lease_seconds,
+        attempts: capability.attempts,
+        hard_seconds: capability.hard_seconds,
+        priority: DEFAULT_PRIORITY,
+        replay_of: None,
+        max_open: app.definition.limits.max_open_requests.unwrap_or(MAX_OPEN).min(MAX_OPEN),
+    }
+}
+
+fn priority(asked: Option<u8>) -> Result<u8, Refusal> {
+    let priority = asked.unwrap_or(DEFAULT_PRIORITY);
+    if (1..=5).contains(&priority) {
+        return Ok(priority);
+    }
+    let violation = Violation::new(Code::InvalidParameter, "priority", "a whole number from 1 (first) to 5 (last)");
+    Err(Refusal::violations("The priority is not usable.", vec![violation.got(&priority.into())]))
+}
+
 /// `GET /api/_a2app/tasks[?status=]`
 pub(super) async fn list(incoming: Incoming) -> Result<HttpResponse, ApiError> {
     let fail = |refusal| incoming.fail(refusal);
     let state = match incoming.param("status") {
         None | Some("") => None,
         Some(text) => Some(RequestState::parse(text).ok_or_else(|| {
-            fail(Refusal::new(
-                Code::InvalidParameter,
-                "status must be one of submitted, working, completed, failed, canceled.",
-            ))
+            fail(Refusal::new(Code::InvalidParameter, format!("status must be one of {}.", RequestState::WORDS)))
         })?),
     };
     let store = &incoming.state.store;
@@ -124,6 +150,37 @@ pub(super) async fn cancel(incoming: Incoming, path: Path<Ids>) -> Result<HttpRe
     Ok(respond::ok(incoming.id, &task(&request)))
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answer {
+    answer: Value,
+}
+
+/// `POST /api/_a2app/tasks/{id}/answer`: the answer to the holder's open question.
+pub(super) async fn answer(incoming: Incoming, path: Path<Ids>) -> Result<HttpResponse, ApiError> {
+    let id = incoming.fit(parse(&path)).await?;
+    let body: Answer = incoming.document().await?;
+    let (bus, given) = (Arc::clone(&incoming.state.bus), body.answer);
+    let action = Action::OperateRequest { request: id, verb: "answer" };
+    let answered: QueueRequest = incoming
+        .perform(action, given, move |store, admitted, given| {
+            let bus = Arc::clone(&bus);
+            async move {
+                let app = admitted.app()?.id;
+                let request = store.request(app, id).await?.filter(|request| may_see(&admitted.caller, request));
+                if request.is_none() {
+                    return Err(missing().into());
+                }
+                let command = OperateCommand::Answer { answer: (*given).clone(), by: label(&admitted.caller) };
+                let request = store.operate(&admitted.record, app, id, &command).await?;
+                bus.publish(inn_ports::Topic::Requests(app)).await;
+                Ok(request)
+            }
+        })
+        .await?;
+    Ok(respond::ok(incoming.id, &task(&answered)))
+}
+
 /// `{id}` of the path (and `{slug}` on the platform's face).
 #[derive(Deserialize)]
 pub(super) struct Ids {
@@ -160,13 +217,19 @@ pub(crate) fn only_of(caller: &Caller) -> Option<UserId> {
     }
 }
 
-fn label(caller: &Caller) -> String {
+pub(crate) fn label(caller: &Caller) -> String {
     match caller {
         Caller::Person(person) => person.email.to_string(),
         Caller::Visitor => "somebody at this machine".to_owned(),
         Caller::AppUser(user) => user.name(),
         other => other.kind().to_owned(),
     }
+}
+
+/// The question that waits for an answer (`ask` of A2App 0.1).
+fn open_question(request: &QueueRequest) -> Option<&str> {
+    let waits = request.state == RequestState::InputRequired;
+    request.questions.last().filter(|_| waits).map(|question| question.question.as_str())
 }
 
 fn task(request: &QueueRequest) -> Value {
@@ -184,6 +247,8 @@ fn task(request: &QueueRequest) -> Value {
         "progress": request.progress,
         "result": request.result,
         "reason": request.reason,
+        "ask": open_question(request),
+        "questions": request.questions,
         "attempt": request.attempt,
         "createdAt": request.created_at,
         "updatedAt": request.updated_at,

@@ -116,6 +116,9 @@ impl World {
             requester_label: "Ada".to_owned(),
             lease_seconds: 60,
             attempts: 3,
+            hard_seconds: 3_600,
+            priority: 3,
+            replay_of: None,
             max_open: 1000,
         }
     }
@@ -193,6 +196,7 @@ pub(crate) async fn install(admin: &Client, tenant: TenantId, slug: &str) -> App
         result: json!({}),
         lease_seconds: 60,
         attempts: 3,
+        hard_seconds: 3_600,
     };
     let definition = AppDefinition {
         declared_id: "board".to_owned(),

@@ -4,7 +4,7 @@ use inn_ports::{AskReceipt, StoreResult};
 use inn_protocol::app::AppSnapshot;
 use inn_protocol::register::CallRecord;
 use inn_protocol::request::NewRequest;
-use inn_protocol::{Code, Refusal, UserId};
+use inn_protocol::{Code, Refusal, RequestId, UserId};
 use serde_json::json;
 
 use super::rows;
@@ -17,8 +17,9 @@ SELECT count(*) AS open FROM (SELECT FROM inn.requests WHERE app = $1 AND ended_
 
 const ASK: &str = concat!(
     "WITH r AS (
-        INSERT INTO inn.requests (id, tenant, app, capability, payload, requester_user, requester_label, lease_seconds, attempts)
-        SELECT $1, a.tenant, a.id, $4, $5::json, $6, $7, $8, $9 FROM inn.apps a
+        INSERT INTO inn.requests (id, tenant, app, capability, payload, requester_user, requester_label, lease_seconds,
+            attempts, hard_seconds, priority, replay_of)
+        SELECT $1, a.tenant, a.id, $4, $5::json, $6, $7, $8, $9, $10, $11, $12 FROM inn.apps a
         WHERE a.id = $2 AND a.tenant = $3 AND a.status = 'active' AND $4::text = ANY(a.consented)
         RETURNING *
      )
@@ -58,6 +59,9 @@ pub(super) async fn ask(
             &new.requester_label,
             &rows::stored(new.lease_seconds.max(1)),
             &rows::stored(new.attempts.max(1)),
+            &rows::stored(new.hard_seconds.max(1)),
+            &i16::from(new.priority.clamp(1, 5)),
+            &new.replay_of.map(RequestId::uuid),
         ],
     )
     .await?;
@@ -72,6 +76,7 @@ pub(super) async fn ask(
     let stored = json!({
         "request": request.id, "capability": request.capability, "state": request.state,
         "requester": request.requester, "requesterLabel": request.requester_label, "payload": request.payload,
+        "priority": request.priority, "replayOf": request.replay_of,
     });
     let receipt = step.commit(format!("Asked agents for \"{}\"", request.capability), facts(stored)).await?;
     Ok(AskReceipt { request, receipt })

@@ -1,5 +1,6 @@
 //! Taking a request back.
 
+use chrono::{DateTime, Utc};
 use inn_ports::StoreResult;
 use inn_protocol::register::CallRecord;
 use inn_protocol::request::QueueRequest;
@@ -7,15 +8,15 @@ use inn_protocol::{AppId, Refusal, RequestId};
 use inn_rules::requests as rules;
 use serde_json::json;
 
-use super::apply::{apply, facts_of};
+use super::apply::{Locked, apply};
 use super::{list, rows};
 use crate::PgStore;
-use crate::people::sql::{facts, maybe};
+use crate::people::sql::{column, facts, maybe};
 
 const LOCK: &str = concat!(
     "SELECT ",
     rows::columns!(),
-    " FROM inn.requests r JOIN inn.apps a ON a.id = r.app WHERE r.id = $1 AND r.app = $2 FOR UPDATE OF r"
+    ", now() AS now FROM inn.requests r JOIN inn.apps a ON a.id = r.app WHERE r.id = $1 AND r.app = $2 FOR UPDATE OF r"
 );
 
 pub(super) async fn cancel(
@@ -34,12 +35,12 @@ pub(super) async fn cancel(
         let refused = rules::cancel(&rules::Facts::from(&ended), reason).err();
         return Err(refused.unwrap_or_else(Refusal::internal).id(&request).into());
     };
-    let current = facts_of(&row)?;
-    let change = match rules::cancel(&current, reason) {
+    let (current, now) = (Locked::read(&row)?, column::<DateTime<Utc>>(&row, "now")?);
+    let change = match rules::cancel(&current.facts, reason) {
         Ok(change) => change,
         Err(refusal) => return Err(step.refuse(refusal.id(&request)).await),
     };
-    let after = apply(step.tx(), request.uuid(), &current, &change).await?;
+    let after = apply(step.tx(), &current, &change, now).await?;
     let body = json!({ "request": after.id, "capability": after.capability, "state": after.state });
     step.outbox("requests.canceled", Some(app), body).await?;
     let stored =

@@ -124,6 +124,7 @@ pub(super) fn claim_text(size: u32, width: Width) -> String {
     };
     let columns = rows::columns!();
     let offers = offers!();
+    let acknowledge = inn_rules::requests::ACKNOWLEDGE_SECONDS;
     // Every branch walks an index of waiting rows in its order and stops early. Locking comes last, row by row, until
     // the batch is full: nothing is locked that is not taken.
     format!(
@@ -156,7 +157,8 @@ pub(super) fn claim_text(size: u32, width: Width) -> String {
             state = 'working', attempt = r.attempt + 1, epoch = r.epoch + 1, holder = $7, holder_grant = p.grant_id,
             held_by = CASE WHEN $7 = ANY(r.held_by) THEN r.held_by
                 ELSE r.held_by[greatest(1, cardinality(r.held_by) - 30):] || $7 END,
-            lease_until = now() + make_interval(secs => r.lease_seconds), reason = NULL, updated_at = now()
+            acknowledged = false, lease_until = now() + make_interval(secs => least(r.lease_seconds, r.hard_seconds, {acknowledge})),
+            hard_until = now() + make_interval(secs => r.hard_seconds), reason = NULL, updated_at = now()
         FROM picked p, inn.apps a WHERE r.id = p.id AND a.id = r.app
         RETURNING {columns}"
     )

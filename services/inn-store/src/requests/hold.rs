@@ -9,7 +9,7 @@ use inn_rules::requests as rules;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::apply::{apply, facts_of};
+use super::apply::{Locked, apply};
 use super::{list, rows};
 use crate::PgStore;
 use crate::people::sql::{column, facts, maybe};
@@ -49,8 +49,8 @@ pub(super) async fn hold(
         step.abandon().await;
         return Err(gone(store, request, agent, epoch, command).await?.into());
     };
-    let (current, now) = (facts_of(&row)?, column::<DateTime<Utc>>(&row, "now")?);
-    let change = match rules::hold(&current, agent, epoch, command, now) {
+    let (current, now) = (Locked::read(&row)?, column::<DateTime<Utc>>(&row, "now")?);
+    let change = match rules::hold(&current.facts, agent, epoch, command, now) {
         Ok(change) => change,
         Err(refusal) => return Err(step.refuse(refusal.id(&request)).await),
     };
@@ -69,7 +69,7 @@ pub(super) async fn hold(
     if !flag("answers")?.unwrap_or(false) {
         return Err(step.refuse(no_longer_allowed().id(&request)).await);
     }
-    let after = apply(step.tx(), id, &current, &change).await?;
+    let after = apply(step.tx(), &current, &change, now).await?;
     if let Some(topic) = topic(command) {
         let body = json!({ "request": after.id, "capability": after.capability, "state": after.state });
         step.outbox(topic, Some(after.app), body).await?;
@@ -77,7 +77,7 @@ pub(super) async fn hold(
     let stored = json!({
         "request": after.id, "app": after.app, "capability": after.capability, "state": after.state, "epoch": after.epoch,
         "attempt": after.attempt, "leaseUntil": after.lease_until, "progress": after.progress, "result": change.result,
-        "reason": after.reason,
+        "reason": after.reason, "question": change.question,
     });
     step.commit(sentence(&after, command), facts(stored)).await?;
     Ok(after)
@@ -112,6 +112,7 @@ fn topic(command: &HoldCommand) -> Option<&'static str> {
     match command {
         HoldCommand::Heartbeat => None,
         HoldCommand::Progress(_) => Some("requests.progress"),
+        HoldCommand::Ask { .. } => Some("requests.asked-back"),
         HoldCommand::Complete(_) => Some("requests.completed"),
         HoldCommand::Fail { .. } => Some("requests.failed"),
         HoldCommand::Release { .. } => Some("requests.released"),
@@ -123,6 +124,7 @@ fn sentence(after: &QueueRequest, command: &HoldCommand) -> String {
     match command {
         HoldCommand::Heartbeat => format!("Still works on {what}"),
         HoldCommand::Progress(progress) => format!("Works on {what}: {} ({} %)", progress.step, progress.percent),
+        HoldCommand::Ask { question } => format!("Asked back about {what}: {question}"),
         HoldCommand::Complete(_) => format!("Completed {what}"),
         HoldCommand::Fail { .. } if after.state.is_terminal() => format!("Failed at {what}; no attempt is left"),
         HoldCommand::Fail { .. } => format!("Failed at {what}; it goes back to the queue"),

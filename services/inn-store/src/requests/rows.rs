@@ -3,8 +3,10 @@
 use inn_ports::StoreResult;
 use inn_protocol::request::{Progress, QueueRequest, RequestState};
 use inn_protocol::{AppId, RequestId, TenantId, UserId};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_postgres::Row;
+use tokio_postgres::types::Json;
 use uuid::Uuid;
 
 use crate::grants::agent_id;
@@ -14,8 +16,9 @@ use crate::people::sql::{column, unreadable};
 macro_rules! columns {
     () => {
         "r.id, r.tenant, r.app, a.slug AS app_slug, r.capability, r.payload, r.state, r.requester_user, r.requester_label,
-         r.attempt, r.attempts, r.epoch, r.holder, r.holder_grant, r.lease_seconds, r.lease_until, r.next_at, r.progress,
-         r.result, r.reason, r.created_at, r.updated_at"
+         r.attempt, r.attempts, r.epoch, r.holder, r.holder_grant, r.acknowledged, r.lease_seconds, r.lease_until,
+         r.hard_seconds, r.hard_until, r.priority, r.next_at, r.progress, r.result, r.reason, r.questions, r.past_attempts,
+         r.replay_of, r.created_at, r.updated_at"
     };
 }
 pub(super) use columns;
@@ -48,14 +51,26 @@ pub(super) fn request(row: &Row) -> StoreResult<QueueRequest> {
         attempts: count(row, "attempts")?,
         epoch: column(row, "epoch")?,
         holder: column::<Option<&str>>(row, "holder")?.map(agent_id).transpose()?,
+        acknowledged: column(row, "acknowledged")?,
         lease_seconds: count(row, "lease_seconds")?,
         lease_until: column(row, "lease_until")?,
+        hard_until: column(row, "hard_until")?,
+        hard_seconds: count(row, "hard_seconds")?,
+        priority: u8::try_from(column::<i16>(row, "priority")?).map_err(|_| unreadable("count", "priority"))?,
         progress,
         result: column(row, "result")?,
         reason: column(row, "reason")?,
+        questions: list(row, "questions")?,
+        past_attempts: list(row, "past_attempts")?,
+        replay_of: column::<Option<Uuid>>(row, "replay_of")?.map(RequestId::from_uuid),
         created_at: column(row, "created_at")?,
         updated_at: column(row, "updated_at")?,
     })
+}
+
+fn list<T: DeserializeOwned>(row: &Row, name: &str) -> StoreResult<Vec<T>> {
+    let list: Json<Vec<T>> = column(row, name)?;
+    Ok(list.0)
 }
 
 fn count(row: &Row, name: &str) -> StoreResult<u32> {

@@ -9,9 +9,8 @@ use inn_protocol::request::RequestState;
 use inn_protocol::{AppId, CallId, Digest, TenantId};
 use inn_rules::requests as rules;
 use serde_json::json;
-use uuid::Uuid;
 
-use super::apply::{Many, facts_of};
+use super::apply::{Locked, Many};
 use super::{archive, rows};
 use crate::PgStore;
 use crate::people::sql::{all, column, facts, one};
@@ -24,7 +23,7 @@ const BATCHES: usize = 20;
 /// What is due, per app, so that every entry belongs to one tenant and app.
 const DUE: &str = "
 SELECT r.app, r.tenant, a.slug FROM inn.requests r JOIN inn.apps a ON a.id = r.app
-WHERE r.state = 'working' AND r.lease_until <= now()
+WHERE r.state IN ('working', 'input-required') AND r.lease_until <= now()
 UNION
 SELECT r.app, r.tenant, a.slug FROM inn.requests r JOIN inn.apps a ON a.id = r.app
 WHERE r.state = 'submitted' AND r.waits_until <= now()
@@ -39,7 +38,7 @@ const LOCK: &str = concat!(
     rows::columns!(),
     ", now() AS now, a.status = 'removed' AS removed FROM inn.requests r JOIN inn.apps a ON a.id = r.app
      WHERE r.app = $1 AND r.ended_at IS NULL AND (
-        (r.state = 'working' AND r.lease_until <= now()) OR (r.state = 'submitted' AND r.waits_until <= now())
+        (r.state IN ('working', 'input-required') AND r.lease_until <= now()) OR (r.state = 'submitted' AND r.waits_until <= now())
         OR a.status = 'removed')
      ORDER BY r.created_at, r.id LIMIT 200 FOR UPDATE OF r SKIP LOCKED"
 );
@@ -96,16 +95,16 @@ async fn batch(store: &PgStore, tenant: TenantId, app: AppId, slug: &str) -> Sto
     let locked = all(step.tx(), "lock due requests", LOCK, &[&app.uuid()]).await?;
     let mut changes = Vec::with_capacity(locked.len());
     for row in &locked {
-        let (current, now) = (facts_of(row)?, column::<DateTime<Utc>>(row, "now")?);
+        let (current, now) = (Locked::read(row)?, column::<DateTime<Utc>>(row, "now")?);
         let change = if column(row, "removed")? {
-            rules::cancel(&current, "app_removed").ok()
-        } else if current.state == RequestState::Submitted {
-            Some(given_up(&current))
+            rules::cancel(&current.facts, "app_removed").ok()
+        } else if current.facts.state == RequestState::Submitted {
+            rules::give_up(&current.facts)
         } else {
-            rules::expire(&current, now)
+            rules::expire(&current.facts, now)
         };
         if let Some(change) = change {
-            changes.push((column::<Uuid>(row, "id")?, current, change, now));
+            changes.push((current, change, now));
         }
     }
     if changes.is_empty() {
@@ -113,37 +112,22 @@ async fn batch(store: &PgStore, tenant: TenantId, app: AppId, slug: &str) -> Sto
         return Ok(Swept { rows: 0, ready: false });
     }
     let mut many = Many::default();
-    for (id, current, change, _) in &changes {
-        many.add(*id, current, change);
+    for (current, change, _) in &changes {
+        many.add(current, change);
     }
     many.apply(step.tx()).await?;
     let ids = |ended: bool| -> Vec<_> {
-        let chosen = changes.iter().filter(|(_, _, change, _)| change.state.is_terminal() == ended);
-        chosen.map(|(id, ..)| inn_protocol::RequestId::from_uuid(*id)).collect()
+        let chosen = changes.iter().filter(|(_, change, _)| change.state.is_terminal() == ended);
+        chosen.map(|(current, ..)| current.request.id).collect()
     };
     let (requeued, ended) = (ids(false), ids(true));
-    let ready = changes.iter().any(|(_, _, change, now)| {
+    let ready = changes.iter().any(|(_, change, now)| {
         change.state == RequestState::Submitted && change.next_at.is_none_or(|next_at| next_at <= *now)
     });
     step.outbox("requests.swept", Some(app), json!({ "requeued": requeued, "ended": ended })).await?;
     let sentence = format!("{} requests of {slug} went back to the queue, {} ended", requeued.len(), ended.len());
     step.commit(sentence, facts(json!({ "requeued": requeued, "ended": ended }))).await?;
     Ok(Swept { rows: locked.len(), ready })
-}
-
-/// Nobody claimed it in time: it ends, with a reason, instead of waiting for ever.
-fn given_up(current: &rules::Facts) -> rules::Change {
-    rules::Change {
-        state: RequestState::Failed,
-        holder: None,
-        epoch: current.epoch,
-        lease_until: None,
-        attempt: current.attempt,
-        next_at: None,
-        reason: Some("nobody_came: no agent completed this request within 7 days".to_owned()),
-        progress: None,
-        result: None,
-    }
 }
 
 /// The sweep is the platform's own call: its effect is in the register like anybody else's.
@@ -173,7 +157,7 @@ fn platform_call(tenant: TenantId, app: AppId, slug: &str) -> CallRecord {
 const STUCK: &str = "
 SELECT count(*) AS stuck FROM inn.requests r JOIN inn.apps a ON a.id = r.app
 WHERE r.ended_at IS NULL AND (
-    (r.state = 'working' AND (r.holder IS NULL OR r.lease_until IS NULL OR r.lease_until < now() - interval '1 minute'))
+    (r.state IN ('working', 'input-required') AND (r.holder IS NULL OR r.lease_until IS NULL OR r.lease_until < now() - interval '1 minute'))
     OR (r.state = 'submitted' AND (r.attempt >= r.attempts OR r.waits_until < now() - interval '1 minute'))
     OR (a.status = 'removed' AND a.updated_at < now() - interval '1 minute'))";
 

@@ -1,5 +1,6 @@
 mod claims;
 mod holding;
+mod operating;
 mod sweeping;
 
 use inn_ports::Requests;

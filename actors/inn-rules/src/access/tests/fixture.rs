@@ -73,6 +73,7 @@ fn capability(name: &str) -> Capability {
         result: json!({}),
         lease_seconds: 60,
         attempts: 3,
+        hard_seconds: 3_600,
     }
 }
 
@@ -186,6 +187,8 @@ pub(super) fn actions() -> Vec<Action> {
         Action::ViewRequest { request },
         Action::ListRequests,
         Action::CancelRequest { request },
+        Action::OperateRequest { request, verb: "answer" },
+        Action::CancelRequests,
         Action::RegisterAgent,
         Action::RequestGrant,
         Action::TakeToken { grant },

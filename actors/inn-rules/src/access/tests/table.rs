@@ -70,6 +70,8 @@ fn every_action_for_every_kind_of_caller() {
         "requests.view       t+u+++ffffu+",
         "requests.list       t+u+++ffffu+",
         "requests.cancel     t+uf++ffffu+",
+        "requests.answer     t+uf++ffffu+",
+        "requests.cancel-many t+uf++ffffu+",
         "agents.register     sssfff+++++f",
         "grants.request      sssfff+++++f",
         "tokens.take         sssfff+++++f",

@@ -1,11 +1,11 @@
 //! Any sequence of events keeps the invariants of the queue.
 
-use inn_protocol::request::{HoldCommand, RequestState};
+use inn_protocol::request::{HoldCommand, OperateCommand, Progress, RequestState};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{after, agent, at, waiting};
-use crate::requests::{Change, Facts, cancel, claim, expire, fence, hold};
+use super::{after_at, agent, at, waiting};
+use crate::requests::{Change, Facts, cancel, claim, expire, fence, give_up, hold, operate};
 
 #[derive(Debug, Clone)]
 enum Event {
@@ -13,8 +13,11 @@ enum Event {
     /// By whom, and how many epochs ago the claim was made.
     Hold(char, i64, Verb),
     Expire,
+    GiveUp,
     Fence,
     Cancel,
+    TakeBack,
+    Answer,
     Wait(i64),
 }
 
@@ -24,18 +27,28 @@ enum Verb {
     Complete,
     Fail,
     Release,
+    Ask,
+    Progress,
 }
 
 fn event() -> impl Strategy<Value = Event> {
     let who = prop_oneof![Just('a'), Just('b'), Just('c')];
-    let verb =
-        prop_oneof![Just(Verb::Beat), Just(Verb::Fail), Just(Verb::Release), Just(Verb::Beat), Just(Verb::Complete)];
+    let verb = prop_oneof![
+        2 => Just(Verb::Beat),
+        1 => Just(Verb::Fail),
+        1 => Just(Verb::Release),
+        1 => Just(Verb::Complete),
+        2 => Just(Verb::Ask),
+        1 => Just(Verb::Progress),
+    ];
     prop_oneof![
         6 => who.clone().prop_map(Event::Claim),
         6 => (who, prop_oneof![3 => Just(0_i64), 1 => 1_i64..3], verb).prop_map(|(who, old, verb)| Event::Hold(who, old, verb)),
         2 => Just(Event::Expire),
         1 => Just(Event::Fence),
-        1 => Just(Event::Cancel),
+        1 => prop_oneof![5 => Just(Event::Cancel), 1 => Just(Event::GiveUp)],
+        1 => Just(Event::TakeBack),
+        2 => Just(Event::Answer),
         6 => (1_i64..200).prop_map(Event::Wait),
     ]
 }
@@ -49,11 +62,16 @@ fn apply(facts: &Facts, event: &Event, now: i64) -> Option<Change> {
                 Verb::Complete => HoldCommand::Complete(json!(1)),
                 Verb::Fail => HoldCommand::Fail { reason: "f".to_owned() },
                 Verb::Release => HoldCommand::Release { reason: "r".to_owned() },
+                Verb::Ask => HoldCommand::Ask { question: "q".to_owned() },
+                Verb::Progress => HoldCommand::Progress(Progress { step: "s".to_owned(), percent: 1 }),
             };
             hold(facts, &agent(*who), facts.epoch - old, &command, at(now)).ok()
         }
         Event::Expire => expire(facts, at(now)),
+        Event::GiveUp => give_up(facts),
         Event::Fence => fence(facts, at(now)),
+        Event::TakeBack => operate(facts, &OperateCommand::Release { reason: "t".to_owned() }, at(now)).ok(),
+        Event::Answer => operate(facts, &OperateCommand::Answer { answer: json!(1), by: "b".to_owned() }, at(now)).ok(),
         Event::Cancel => cancel(facts, "c").ok(),
         Event::Wait(_) => None,
     }
@@ -85,11 +103,18 @@ proptest! {
                 }
                 _ => prop_assert_eq!(change.epoch, facts.epoch),
             }
-            let next = after(&facts, &change);
+            let next = after_at(&facts, &change, at(now));
             prop_assert!(next.attempt <= next.attempts, "attempts never exceed the cap");
-            if next.state == RequestState::Working {
+            if facts.state.is_held() && !next.state.is_held() && next.state == RequestState::Submitted {
+                prop_assert!(change.ended.is_some(), "an attempt that brought nothing is told");
+            }
+            if next.state.is_held() {
                 prop_assert_eq!(next.holder.clone(), holder.map(agent));
                 prop_assert!(next.lease_until.is_some(), "a held request has a deadline");
+                prop_assert_eq!(next.asked_at.is_some() && next.state == RequestState::InputRequired, next.state == RequestState::InputRequired);
+                if next.state == RequestState::Working {
+                    prop_assert!(next.lease_until <= next.hard_until, "no lease outlives its attempt");
+                }
             } else {
                 holder = None;
                 prop_assert_eq!(next.lease_until, None);

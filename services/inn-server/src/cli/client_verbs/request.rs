@@ -1,8 +1,10 @@
 //! `inn request`
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
 use inn_client::new_idempotency_key;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::context::{Common, Context};
 use super::error::{CliError, CliResult};
@@ -13,9 +15,13 @@ use super::out::text;
   inn request ask kanban summarise-board '{\"board\":\"abc123def456ghi\"}'
   inn request ls kanban --state submitted
   inn request cancel kanban req_…
+  inn request answer kanban req_… '\"the red one\"'
+  inn request ls kanban --state failed          dead letters, with the reason
+  inn request replay kanban req_…
 
 As an agent, by hand (`inn agent work` does all of it):
   inn request claim --agent bot --capability summarise-board --wait 20
+  inn request ask-back req_… --epoch 1 --question 'Which board?' --wait 3600
   inn request complete req_… --epoch 1 --result '{\"summary\":\"…\"}'")]
 pub struct RequestArgs {
     #[command(flatten)]
@@ -23,6 +29,9 @@ pub struct RequestArgs {
     #[command(subcommand)]
     verb: RequestVerb,
 }
+
+/// Between two looks for an answer.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Args)]
 struct Hold {
@@ -41,11 +50,11 @@ enum RequestVerb {
     /// Requests of an app
     Ls {
         app: String,
-        /// submitted, working, completed, failed or canceled
+        /// submitted, working, input-required, completed, failed or canceled
         #[arg(long)]
         state: Option<String>,
     },
-    /// One request
+    /// One request, with its questions and past attempts
     Show { app: String, id: String },
     /// Ask agents for work
     Ask {
@@ -62,6 +71,44 @@ enum RequestVerb {
         #[arg(long)]
         reason: Option<String>,
     },
+    /// Cancel up to 1,000 open requests of an app
+    CancelAll {
+        app: String,
+        /// Only of this kind
+        #[arg(long)]
+        capability: Option<String>,
+        /// Only those that are submitted, working or input-required
+        #[arg(long)]
+        state: Option<String>,
+        /// Only those asked at least so many seconds ago
+        #[arg(long, value_name = "SECONDS")]
+        older_than: Option<u32>,
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Answer the question of the agent that holds a request
+    Answer {
+        app: String,
+        id: String,
+        /// JSON; `-` reads standard input. Text that is not JSON is taken as text
+        answer: String,
+    },
+    /// Take a request from the agent that holds it, back into the queue
+    TakeBack {
+        app: String,
+        id: String,
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// End a request as failed
+    End {
+        app: String,
+        id: String,
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Do a request that failed or was canceled again, as a new one
+    Replay { app: String, id: String },
     /// Claim waiting requests as an agent
     Claim {
         #[arg(long, env = "INN_AGENT")]
@@ -88,6 +135,16 @@ enum RequestVerb {
         step: String,
         #[arg(long, value_parser = clap::value_parser!(u8).range(0..=100))]
         percent: u8,
+    },
+    /// Ask the requester something; prints the answer with --wait
+    AskBack {
+        #[command(flatten)]
+        hold: Hold,
+        #[arg(long)]
+        question: String,
+        /// Seconds to wait for the answer, keeping the claim meanwhile
+        #[arg(long, default_value_t = 0)]
+        wait: u64,
     },
     /// Give the result
     Complete {
@@ -154,10 +211,40 @@ pub(crate) async fn run(args: RequestArgs) -> CliResult<()> {
         RequestVerb::Cancel { app, id, reason } => {
             context.person()?.cancel_request(&app, &id, reason.as_deref()).await?
         }
+        RequestVerb::CancelAll { app, capability, state, older_than, reason } => {
+            let filter = json!({
+                "app": app, "capability": capability, "state": state, "olderThanSeconds": older_than,
+                "reason": reason.unwrap_or_default(),
+            });
+            let answer = context.person()?.cancel_requests(&filter).await?.json()?;
+            out.answer(&answer, |answer| {
+                let more = answer.get("more").and_then(Value::as_bool).unwrap_or_default();
+                let rest = if more { "; there may be more, run it again" } else { "" };
+                format!("{} canceled{rest}", text(answer, "/canceled"))
+            });
+            return Ok(());
+        }
+        RequestVerb::Answer { app, id, answer } => {
+            let answer = document(&answer, "the answer").or_else(|error| match answer.as_str() {
+                "-" => Err(error),
+                text => Ok(text.into()),
+            })?;
+            context.person()?.answer_request(&app, &id, &answer).await?
+        }
+        RequestVerb::TakeBack { app, id, reason } => {
+            context.person()?.take_back_request(&app, &id, reason.as_deref()).await?
+        }
+        RequestVerb::End { app, id, reason } => context.person()?.end_request(&app, &id, reason.as_deref()).await?,
+        RequestVerb::Replay { app, id } => context.person()?.replay_request(&app, &id).await?,
         RequestVerb::Claim { agent, apps, capabilities, max, wait } => {
             let agent = context.agent(&context.agent_file(agent.as_deref())?)?;
-            let claimed = agent.claim(&apps, &capabilities, max, wait).await?;
-            let answer = serde_json::json!({"items": claimed});
+            let mut claimed = agent.claim(&apps, &capabilities, max, wait).await?;
+            for request in &mut claimed {
+                // A person types slower than a claim waits for its first word.
+                let epoch = request.get("epoch").and_then(Value::as_i64).unwrap_or_default();
+                *request = agent.heartbeat(&text(request, "/id"), epoch).await?.json()?;
+            }
+            let answer = json!({"items": claimed});
             let columns = [
                 ("id", "/id"),
                 ("app", "/appSlug"),
@@ -172,6 +259,17 @@ pub(crate) async fn run(args: RequestArgs) -> CliResult<()> {
         RequestVerb::Progress { hold, step, percent } => {
             held(&context, &hold)?.progress(&hold.id, hold.epoch, &step, percent).await?
         }
+        RequestVerb::AskBack { hold, question, wait } => {
+            let agent = held(&context, &hold)?;
+            let asked = agent.ask_back(&hold.id, hold.epoch, &question).await?;
+            if wait == 0 {
+                asked
+            } else {
+                let answer = answered(&agent, &hold, Duration::from_secs(wait)).await?;
+                out.answer(&answer, |answer| answer.as_str().map_or_else(|| answer.to_string(), str::to_owned));
+                return Ok(());
+            }
+        }
         RequestVerb::Complete { hold, result } => {
             let result = document(&result, "the result")?;
             held(&context, &hold)?.complete(&hold.id, hold.epoch, &result).await?
@@ -181,6 +279,23 @@ pub(crate) async fn run(args: RequestArgs) -> CliResult<()> {
     };
     out.answer(&answer.json()?, line);
     Ok(())
+}
+
+/// Keeps the claim until the requester has answered.
+async fn answered(agent: &inn_client::Agent, hold: &Hold, most: Duration) -> CliResult<Value> {
+    let until = tokio::time::Instant::now() + most;
+    loop {
+        let request = agent.heartbeat(&hold.id, hold.epoch).await?.json()?;
+        let last = request.get("questions").and_then(Value::as_array).and_then(|questions| questions.last());
+        if let Some(answer) = last.and_then(|question| question.get("answer")) {
+            return Ok(answer.clone());
+        }
+        if tokio::time::Instant::now() >= until {
+            let message = format!("nobody has answered within {} s; the request still waits for it", most.as_secs());
+            return Err(CliError::local("not_answered", message));
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
 }
 
 /// How far work had got says nothing any more once it has ended.

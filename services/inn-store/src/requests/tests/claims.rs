@@ -26,7 +26,9 @@ async fn a_claim_takes_the_oldest_first_and_no_more_than_was_wanted() {
             assert_eq!((request.state, request.attempt, request.epoch), (RequestState::Working, 1, 1));
             assert_eq!(request.holder.as_ref(), Some(&world.agent));
             let lease = request.lease_until.unwrap() - request.updated_at;
-            assert_eq!(lease, chrono::Duration::seconds(60));
+            assert_eq!(lease, chrono::Duration::seconds(15), "until its holder speaks");
+            assert!(!request.acknowledged);
+            assert_eq!(request.hard_until.unwrap() - request.updated_at, chrono::Duration::hours(1));
         }
     }
     assert_eq!(taken, ids);

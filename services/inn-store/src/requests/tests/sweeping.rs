@@ -5,7 +5,8 @@ use serde_json::json;
 
 use crate::people::fixture::{World, code, offer};
 
-const EXPIRE: &str = "UPDATE inn.requests SET lease_until = now() - interval '1 ms' WHERE state = 'working'";
+const EXPIRE: &str =
+    "UPDATE inn.requests SET acknowledged = true, lease_until = now() - interval '1 ms' WHERE state = 'working'";
 
 #[tokio::test]
 async fn a_holder_that_died_loses_its_lease_and_the_next_one_gets_the_work() {

@@ -37,6 +37,7 @@ The program is run once for each request:
   standard error   its log; the last line is the reason when it fails
   exit code        0 for done, anything else gives the request back as failed
   environment      INN_BIN, INN_URL, INN_APP_URL, INN_AGENT, INN_CONFIG_DIR: `\"$INN_BIN\" agent curl \"$INN_APP_URL/api/…\"`
+                   INN_REQUEST, INN_EPOCH: `\"$INN_BIN\" request ask-back $INN_REQUEST --epoch $INN_EPOCH --question … --wait 600`
 
 The lease is kept while it runs. When the claim is lost (the grant was revoked, the lease ran out) the program is
 stopped. SIGTERM or Ctrl-C stops claiming (what a claim on its way still brings is given back, which may take 10 seconds)

@@ -30,10 +30,12 @@ pub(super) async fn keep(
 ) -> Option<String> {
     let beat = (claim.lease / 3).max(PAUSE);
     let mut talks = true;
+    // The first word says at once that the claim has arrived: until then its lease is a short one.
+    let mut next = Duration::ZERO;
     loop {
         let newest = tokio::select! {
             () = done.cancelled() => return None,
-            () = tokio::time::sleep(beat) => None,
+            () = tokio::time::sleep(next) => None,
             changed = progress.changed(), if talks => {
                 talks = changed.is_ok();
                 if !talks {
@@ -42,6 +44,7 @@ pub(super) async fn keep(
                 progress.borrow_and_update().clone()
             }
         };
+        next = beat;
         let sent = match newest {
             Some(step) => claim.agent.progress(&claim.request, claim.epoch, &step.step, step.percent).await,
             None => claim.agent.heartbeat(&claim.request, claim.epoch).await,
@@ -52,7 +55,10 @@ pub(super) async fn keep(
                 return Some(error.to_string());
             }
             // A platform that is away may come back before the lease ends; if it does not, the next call says so.
-            Err(_) => tokio::time::sleep(PAUSE.min(beat)).await,
+            Err(_) => {
+                next = PAUSE;
+                tokio::time::sleep(PAUSE.min(beat)).await;
+            }
             Ok(_) => tokio::time::sleep(LEAST_GAP).await,
         }
     }

@@ -110,7 +110,12 @@ impl Task {
         let halt = CancellationToken::new();
         let watcher = tokio::spawn(either(self.stop.clone(), lost.clone(), halt.clone()));
         let tag: String = self.claim.request.chars().rev().take(6).collect::<Vec<_>>().into_iter().rev().collect();
-        let env = [("INN_APP_URL", self.app_url.as_str())];
+        let epoch = self.claim.epoch.to_string();
+        let env = [
+            ("INN_APP_URL", self.app_url.as_str()),
+            ("INN_REQUEST", self.claim.request.as_str()),
+            ("INN_EPOCH", epoch.as_str()),
+        ];
         let ended = self.program.run(&self.input, &env, &tag, steps, &halt).await;
         watcher.abort();
         let (outcome, detail) = if lost.is_cancelled() { ("lost", None) } else { self.tell(ended).await };
