@@ -65,11 +65,18 @@ fn path_or_request(name: &str, at: usize, context: &mut Context<'_>) -> Result<R
     }
     if let Some(path) = name.strip_prefix("@collection.") {
         let (entity, rest) = path.split_once('.').ok_or_else(|| FilterError::UnknownField(name.to_owned()))?;
-        let (entity, alias) = entity.split_once(':').unwrap_or((entity, ""));
+        let (entity, alias) = match entity.split_once(':') {
+            // Of an alias PocketBase knows one colon with a word after it.
+            Some((_, alias)) if alias.is_empty() || alias.contains(':') => {
+                return Err(FilterError::UnknownField(name.to_owned()));
+            }
+            Some((entity, alias)) => (entity, Some(alias)),
+            None => (entity, None),
+        };
         let Some(collection) = context.scope.model.collection(entity) else {
             return Err(FilterError::UnknownField(name.to_owned()));
         };
-        let alias = if alias.is_empty() { collection.name.clone() } else { format!(":{alias}") };
+        let alias = alias.map_or_else(|| collection.name.clone(), |alias| format!(":{alias}"));
         let start = Start::Collection { name: collection.name.clone(), alias, private: context.private };
         let walk = Walk { start, many: true, ..Walk::default() };
         context.join(&walk, collection, name)?;

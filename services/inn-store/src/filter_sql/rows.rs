@@ -233,8 +233,8 @@ impl<'a> Renderer<'a> {
         let first = self.first(&root, &alias)?;
         let mut joins = Joins::new(self.tables, self.alias);
         joins.knows(root, alias);
-        let many = self.side(&Operand::Field(field.clone()), &mut joins);
-        let one = self.side(other, &mut joins);
+        let many = self.side(&Operand::Field(field.clone()), &mut joins).walked();
+        let one = self.side(other, &mut joins).folding();
         let (left, right) = if flipped { (one, many) } else { (many, one) };
         let holds = compare::render(comparison.op, &left, &right, self.params);
         Some(match first.list {

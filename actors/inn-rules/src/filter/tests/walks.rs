@@ -52,6 +52,9 @@ fn paths_to_nothing_are_refused() {
         "author.posts_via_author = 1",
         "@collection.nope.id = 1",
         "@collection.authors = 1",
+        "@collection.authors:.level > 1",
+        "@collection.authors:one:two.level > 1",
+        "@collection.:other.level > 1",
     ] {
         assert!(compiled(text).is_err(), "{text}");
     }
