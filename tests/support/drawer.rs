@@ -31,7 +31,7 @@ pub fn files(mode: &str) -> Files {
                 {"id": "f_tags", "name": "tags", "type": "select", "maxSelect": 3, "values": ["a", "b", "1"]},
                 {"id": "f_one", "name": "one", "type": "file", "maxSelect": 1, "maxSize": 20_000_000},
                 {"id": "f_many", "name": "many", "type": "file", "maxSelect": 3, "maxSize": 2000,
-                    "thumbs": ["100x50", "100x50t", "100x50f", "0x30", "30x0"]},
+                    "thumbs": ["100x50", "100x50t", "100x50b", "100x50f", "0x30", "30x0", "7x3", "300x300f"]},
                 {"id": "f_pdf", "name": "pdf", "type": "file", "maxSelect": 1, "mimeTypes": ["application/pdf", "text/plain"]},
                 {"id": "f_safe", "name": "safe", "type": "file", "maxSelect": 1, "protected": true},
             ]},

@@ -2,6 +2,7 @@
 
 mod batches;
 mod compared;
+mod compared_serving;
 mod faults;
 mod forms;
 mod protected;

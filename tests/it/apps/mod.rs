@@ -7,6 +7,7 @@ mod describe;
 mod expand;
 mod face;
 mod files;
+mod hostile;
 mod idempotency;
 mod lists;
 mod modifiers;

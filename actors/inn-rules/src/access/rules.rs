@@ -2,7 +2,7 @@
 
 use inn_protocol::app::{AppSnapshot, CrudAction, Executor};
 use inn_protocol::call::Action;
-use inn_protocol::model::Collection;
+use inn_protocol::model::{Collection, CollectionKind};
 use inn_protocol::{Code, Refusal};
 use serde_json::{Map, Value};
 
@@ -127,7 +127,10 @@ impl Applying<'_> {
             Kind::Update => &self.collection.update_rule,
             Kind::Delete => &self.collection.delete_rule,
         };
+        let writes = matches!(self.kind, Kind::Create | Kind::Update | Kind::Delete);
         let expr = match rule.as_deref() {
+            // Nobody writes to a view, which is not for a rule to say: the app leg does.
+            _ if writes && self.collection.kind == CollectionKind::View => Expr::Never,
             None => {
                 return Err(Refusal::new(Code::Forbidden, "Only superusers can perform this action.")
                     .leg("user")

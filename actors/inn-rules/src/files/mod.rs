@@ -17,7 +17,7 @@ mod value;
 
 pub use limits::{body_limit, most_bytes, most_files};
 pub use name::{RANDOM_BYTES, stored_name};
-pub use range::{Span, span};
+pub use range::{Part, Span, span};
 pub use serve::{PAGE_POLICY, inline};
 pub use sniff::{MediaType, SNIFFED_BYTES, sniff};
 pub use thumb::{Layout, ThumbSpec, is_image};

@@ -1,31 +1,78 @@
-//! `Range` of a download (RFC 9110 section 14).
+//! `Range` of a download (RFC 9110 section 14), as PocketBase reads it.
+
+/// Most parts of one answer: each is read by itself. Whoever asks for more gets the whole file.
+const MOST_PARTS: usize = 64;
 
 /// Which bytes to send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Span {
     Whole,
-    /// First byte, and how many; never none.
-    Part(u64, u64),
+    Part(Part),
+    /// Several, in the order in which they were asked for; they may overlap. Together not more than the file.
+    Parts(Vec<Part>),
     /// Nothing of it is there, or it cannot be read: 416.
     Outside,
 }
 
-/// Reads the header for a file of `size` bytes. Several ranges at once are answered with the whole file, which the RFC
-/// allows.
+/// Some bytes of a file; never none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    pub first: u64,
+    pub count: u64,
+}
+
+impl Part {
+    /// As `Content-Range` names it.
+    pub fn named(self, size: u64) -> String {
+        format!("bytes {}-{}/{size}", self.first, self.first.saturating_add(self.count).saturating_sub(1))
+    }
+}
+
+/// Reads the header for a file of `size` bytes. Of several ranges those count that are there; if they are more than the file
+/// itself, it is sent whole.
 pub fn span(header: &str, size: u64) -> Span {
     let Some(ranges) = header.trim().strip_prefix("bytes=") else { return Span::Outside };
-    let mut all = ranges.split(',').map(str::trim).filter(|range| !range.is_empty());
-    let (Some(range), None) = (all.next(), all.next()) else { return Span::Whole };
-    let Some((first, last)) = range.split_once('-') else { return Span::Outside };
-    match (number(first.trim()), number(last.trim())) {
-        (Number::None, Number::Some(count)) => {
-            let count = count.min(size);
-            if count == 0 { Span::Outside } else { Span::Part(size - count, count) }
+    let mut parts = Vec::new();
+    let mut beyond = false;
+    for range in ranges.split(',').map(str::trim).filter(|range| !range.is_empty()) {
+        match part(range, size) {
+            Found::Part(part) if parts.len() < MOST_PARTS => parts.push(part),
+            Found::Part(_) => return Span::Whole,
+            Found::Beyond => beyond = true,
+            Found::Wrong => return Span::Outside,
         }
-        (Number::Some(first), _) if first >= size => Span::Outside,
-        (Number::Some(first), Number::None) => Span::Part(first, size - first),
-        (Number::Some(first), Number::Some(last)) if last >= first => Span::Part(first, last.min(size - 1) - first + 1),
-        _ => Span::Outside,
+    }
+    let total = parts.iter().fold(0_u64, |total, part| total.saturating_add(part.count));
+    match parts.as_slice() {
+        // Some clients ask for a range of everything; of nothing there is none.
+        [] if beyond && size > 0 => Span::Outside,
+        [] => Span::Whole,
+        _ if total > size => Span::Whole,
+        [part] => Span::Part(*part),
+        _ => Span::Parts(parts),
+    }
+}
+
+enum Found {
+    Part(Part),
+    /// Well written, but the file has no such byte.
+    Beyond,
+    Wrong,
+}
+
+fn part(range: &str, size: u64) -> Found {
+    let Some((first, last)) = range.split_once('-') else { return Found::Wrong };
+    match (number(first.trim()), number(last.trim())) {
+        (Number::None, Number::Some(count)) => match count.min(size) {
+            0 => Found::Beyond,
+            count => Found::Part(Part { first: size - count, count }),
+        },
+        (Number::Some(first), Number::None | Number::Some(_)) if first >= size => Found::Beyond,
+        (Number::Some(first), Number::None) => Found::Part(Part { first, count: size - first }),
+        (Number::Some(first), Number::Some(last)) if last >= first => {
+            Found::Part(Part { first, count: last.min(size - 1) - first + 1 })
+        }
+        _ => Found::Wrong,
     }
 }
 

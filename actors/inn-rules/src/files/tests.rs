@@ -241,26 +241,49 @@ fn thumbs_show_the_part_that_was_asked_for() {
 }
 
 #[test]
-fn ranges_are_read_as_the_rfc_says() {
+fn ranges_are_read_as_pocketbase_reads_them() {
+    let part = |first, count| Part { first, count };
+    let one = |first, count| Span::Part(part(first, count));
     for (header, expected) in [
-        ("bytes=0-4", Span::Part(0, 5)),
-        ("bytes=5-", Span::Part(5, 10)),
-        ("bytes=-3", Span::Part(12, 3)),
-        ("bytes=-99", Span::Part(0, 15)),
-        ("bytes=0-999", Span::Part(0, 15)),
-        ("bytes=0-1,3-4", Span::Whole),
+        ("bytes=0-4", one(0, 5)),
+        ("bytes=5-", one(5, 10)),
+        ("bytes=-3", one(12, 3)),
+        ("bytes=-99", one(0, 15)),
+        ("bytes=0-999", one(0, 15)),
+        ("bytes=0-14", one(0, 15)),
+        (" bytes= 0 - 1 ", one(0, 2)),
+        ("bytes=0-1,3-4", Span::Parts(vec![part(0, 2), part(3, 2)])),
+        ("bytes=0-0, -1", Span::Parts(vec![part(0, 1), part(14, 1)])),
+        ("bytes=14-,0-13", Span::Parts(vec![part(14, 1), part(0, 14)])),
+        ("bytes=0-4,2-6", Span::Parts(vec![part(0, 5), part(2, 5)])),
+        // More than the file itself.
+        ("bytes=0-9,0-9", Span::Whole),
+        // What is not there, or not written, does not count.
+        ("bytes=0-1,100-200", one(0, 2)),
+        ("bytes=,0-1,", one(0, 2)),
+        ("bytes=,", Span::Whole),
+        ("bytes=", Span::Whole),
         ("bytes=100-200", Span::Outside),
+        ("bytes=100-200,300-", Span::Outside),
+        ("bytes=0-1,x", Span::Outside),
         ("bytes=4-2", Span::Outside),
         ("bytes=-0", Span::Outside),
         ("bytes=x-", Span::Outside),
-        ("bytes=", Span::Whole),
+        ("bytes=1", Span::Outside),
+        ("bytes=--1", Span::Outside),
         ("items=1-2", Span::Outside),
+        ("Bytes=0-1", Span::Outside),
         ("bytes=18446744073709551615-18446744073709551615", Span::Outside),
-        ("bytes=0-99999999999999999999999999", Span::Part(0, 15)),
+        ("bytes=0-99999999999999999999999999", one(0, 15)),
     ] {
         assert_eq!(span(header, 15), expected, "{header}");
     }
-    assert_eq!(span("bytes=0-", 0), Span::Outside);
+    for header in ["bytes=0-", "bytes=-5", "bytes=0-0,1-1"] {
+        assert_eq!(span(header, 0), Span::Whole, "of nothing there is no part: {header}");
+    }
+    let many = |count: usize| format!("bytes={}", vec!["0-0"; count].join(","));
+    assert!(matches!(span(&many(64), 1000), Span::Parts(parts) if parts.len() == 64));
+    assert_eq!(span(&many(65), 1000), Span::Whole);
 }
 
 #[test]
@@ -295,10 +318,14 @@ proptest! {
     }
 
     #[test]
-    fn a_range_lies_within_its_file(header in "(bytes=)?[0-9,\\- ]{0,20}", size in any::<u64>()) {
-        if let Span::Part(first, count) = span(&header, size) {
-            prop_assert!(count > 0 && first.checked_add(count).is_some_and(|end| end <= size));
-        }
+    fn ranges_lie_within_their_file(header in "(bytes=)?[0-9,\\- ]{0,40}", size in prop_oneof![0_u64..30, any::<u64>()]) {
+        let parts = match span(&header, size) {
+            Span::Part(part) => vec![part],
+            Span::Parts(parts) => parts,
+            Span::Whole | Span::Outside => return Ok(()),
+        };
+        prop_assert!(parts.iter().all(|part| part.count > 0 && part.first.checked_add(part.count).is_some_and(|end| end <= size)));
+        prop_assert!(parts.iter().map(|part| u128::from(part.count)).sum::<u128>() <= u128::from(size));
     }
 
     #[test]

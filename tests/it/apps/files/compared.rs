@@ -12,16 +12,16 @@ use super::{opened, skipped};
 const RECORDS: &str = "/api/collections/docs/records";
 
 /// Both sides with the same collection.
-struct Both {
-    theirs: PocketBase,
-    ours: TestHost,
+pub(super) struct Both {
+    pub(super) theirs: PocketBase,
+    pub(super) ours: TestHost,
     owner: Person,
     made_up: [(Regex, &'static str); 3],
-    differences: Vec<String>,
+    pub(super) differences: Vec<String>,
 }
 
 impl Both {
-    async fn start() -> Option<Self> {
+    pub(super) async fn start() -> Option<Self> {
         let Some(binary) = binary() else {
             skipped("forms are not compared with PocketBase, which ops/test installs");
             return None;
@@ -69,13 +69,13 @@ impl Both {
         text
     }
 
-    async fn create(&mut self, what: &str, form: &Form) -> [(u16, Value); 2] {
+    pub(super) async fn create(&mut self, what: &str, form: &Form) -> [(u16, Value); 2] {
         let answers = self.send(&Method::POST, RECORDS, form).await;
         self.compare(what, &answers);
         answers
     }
 
-    fn end(self) {
+    pub(super) fn end(self) {
         assert!(self.differences.is_empty(), "{}", self.differences.join("\n"));
     }
 }

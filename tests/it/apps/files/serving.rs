@@ -49,7 +49,8 @@ async fn parts_of_a_file_and_files_one_has_already() {
         ("bytes=0-4", 206, "hello", Some("bytes 0-4/15")),
         ("bytes=5-", 206, " text file", Some("bytes 5-14/15")),
         ("bytes=-3", 206, "ile", Some("bytes 12-14/15")),
-        ("bytes=0-1,3-4", 200, "hello text file", None),
+        ("bytes=0-9,0-9", 200, "hello text file", None),
+        ("bytes=0-1,100-200", 206, "he", Some("bytes 0-1/15")),
         ("bytes=100-200", 416, "", Some("bytes */15")),
         ("items=1-2", 416, "", Some("bytes */15")),
     ] {
@@ -79,6 +80,55 @@ async fn parts_of_a_file_and_files_one_has_already() {
     assert_eq!(if_range("\"old\"").await.status, 200);
     let head = host.door().call(Method::HEAD, &path).by(&owner).send().await;
     assert_eq!((head.status, head.header("content-length"), head.body.len()), (200, Some("15"), 0));
+}
+
+#[tokio::test]
+async fn several_parts_come_in_one_answer_across_the_pieces_a_file_is_kept_in() {
+    let (host, owner) = opened().await;
+    let content: Vec<u8> = (0..9_000_000_u32).map(|at| u8::try_from(at % 251).unwrap()).collect();
+    let picture = drawer::png(200, 100);
+    let form = Form::new().file("one", "big.bin", &content).file("many", "pic.png", &picture);
+    let record = created(&host, &owner, &form).await;
+    let get = |path: String, range: &'static str| host.door().get(path).header("range", range).by(&owner).send();
+    // Parts of a multipart answer: what each says of itself, and its bytes.
+    let parts = |reply: &inn_tests::Reply| -> Vec<(String, Vec<u8>)> {
+        let boundary = reply.header("content-type").unwrap().strip_prefix("multipart/byteranges; boundary=").unwrap();
+        let body = reply.body.strip_prefix(format!("--{boundary}\r\n").as_bytes()).unwrap();
+        let body = body.strip_suffix(format!("\r\n--{boundary}--\r\n").as_bytes()).unwrap();
+        let (between, blank) = (format!("\r\n--{boundary}\r\n"), b"\r\n\r\n");
+        let mut rest = body;
+        let mut found = Vec::new();
+        loop {
+            let end = rest.windows(between.len()).position(|window| window == between.as_bytes());
+            let part = rest.get(..end.unwrap_or(rest.len())).unwrap();
+            let head = part.windows(4).position(|window| window == blank).unwrap();
+            found.push((String::from_utf8(part[..head].to_vec()).unwrap(), part[head + 4..].to_vec()));
+            match end {
+                Some(end) => rest = &rest[end + between.len()..],
+                None => return found,
+            }
+        }
+    };
+    let reply = get(drawer::file(&record, &record["one"]), "bytes=4000000-4400000,0-9,8388600-8388620,-5").await;
+    assert_eq!((reply.status, reply.header("content-range")), (206, None));
+    assert_eq!(reply.header("content-length"), Some(reply.body.len().to_string().as_str()));
+    let found = parts(&reply);
+    assert_eq!(found.len(), 4);
+    for ((head, bytes), (first, last)) in
+        found.iter().zip([(4_000_000, 4_400_000), (0, 9), (8_388_600, 8_388_620), (8_999_995, 8_999_999)])
+    {
+        let range = format!("Content-Range: bytes {first}-{last}/9000000");
+        assert_eq!(head, &format!("{range}\r\nContent-Type: application/octet-stream"));
+        assert!(*bytes == content[first..=last], "{range}");
+    }
+    let path = format!("{}?thumb=100x50", drawer::file(&record, &record["many"][0]));
+    let thumb = host.door().get(&path).by(&owner).send().await.body;
+    let found = parts(&get(path, "bytes=1-3,10-19").await);
+    assert_eq!(found.iter().map(|(_, bytes)| bytes.as_slice()).collect::<Vec<_>>(), [&thumb[1..4], &thumb[10..20]]);
+    // Only the head of it.
+    let path = drawer::file(&record, &record["one"]);
+    let head = host.door().call(Method::HEAD, path).header("range", "bytes=0-1,4-5").by(&owner).send().await;
+    assert_eq!((head.status, head.body.len()), (206, 0));
 }
 
 #[tokio::test]

@@ -42,6 +42,33 @@ fn a_rule_of_none_is_for_owners_in_person_only() {
     }
 }
 
+/// Not "only superusers": they cannot do it either.
+#[test]
+fn nobody_writes_to_a_view_and_all_are_told_the_same() {
+    let mut app = app(AuthMode::None);
+    for rule in [None, Some(String::new()), Some("title != 'x'".to_owned())] {
+        let mut definition = (*app.definition).clone();
+        let view = definition.model.collections.iter_mut().find(|collection| collection.name == "stats").unwrap();
+        (view.create_rule, view.update_rule, view.delete_rule) = (rule.clone(), rule.clone(), rule.clone());
+        app.definition = definition.into();
+        for (caller, host) in [
+            (Caller::Person(person(Role::Owner)), PUBLIC),
+            (Caller::Person(person(Role::Editor)), PUBLIC),
+            (Caller::Visitor, LOOPBACK),
+        ] {
+            let (entity, id) = ("stats".to_owned(), "r1".to_owned());
+            for action in [
+                create("stats"),
+                Action::UpdateRecord { entity: entity.clone(), id: id.clone() },
+                Action::DeleteRecord { entity, id },
+            ] {
+                let refusal = asked(&caller, &action, Some(&app), host).unwrap_err();
+                assert_eq!((refusal.code, refusal.leg), (Code::InvalidBody, Some("app")), "{caller:?} {action:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn an_agent_of_an_owner_is_no_superuser() {
     let app = app(AuthMode::None);

@@ -2,6 +2,7 @@
 
 mod body;
 mod kept;
+mod parts;
 mod place;
 mod receive;
 mod serve;

@@ -15,11 +15,12 @@ use inn_protocol::Refusal;
 use inn_protocol::app::{AppSnapshot, AuthMode};
 use inn_protocol::call::{Action, Call, Place, RequestFacts};
 use inn_protocol::model::{Collection, CollectionKind, Field, FieldKind};
-use inn_rules::files::{self, Span, ThumbSpec};
+use inn_rules::files::{self, Part, Span, ThumbSpec};
 use inn_rules::filter::Expr;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::parts::Parts;
 use super::stream;
 use crate::error::{ApiError, CALL_HEADER};
 use crate::incoming::Incoming;
@@ -173,10 +174,10 @@ async fn answer(
         Some(range) if !fresh && range_counts(headers, &tag, modified) => files::span(range, size),
         _ => Span::Whole,
     };
-    let mut response = HttpResponse::build(match span {
+    let mut response = HttpResponse::build(match &span {
         _ if fresh => StatusCode::NOT_MODIFIED,
         Span::Whole => StatusCode::OK,
-        Span::Part(..) => StatusCode::PARTIAL_CONTENT,
+        Span::Part(_) | Span::Parts(_) => StatusCode::PARTIAL_CONTENT,
         Span::Outside => StatusCode::RANGE_NOT_SATISFIABLE,
     });
     let shown = files::inline(&media_type) && !wants_download(incoming) && own_origin(incoming);
@@ -193,38 +194,57 @@ async fn answer(
     if fresh {
         return Ok(response.finish());
     }
-    response.insert_header((header::CONTENT_TYPE, media_type));
-    let (first, count) = match span {
-        Span::Whole => (0, size),
-        Span::Part(first, count) => {
-            response.insert_header((header::CONTENT_RANGE, format!("bytes {first}-{}/{size}", first + count - 1)));
-            (first, count)
+    response.insert_header((header::CONTENT_TYPE, media_type.as_str()));
+    match span {
+        Span::Whole => with_bytes(&mut response, incoming, content, Part { first: 0, count: size }).await,
+        Span::Part(part) => {
+            response.insert_header((header::CONTENT_RANGE, part.named(size)));
+            with_bytes(&mut response, incoming, content, part).await
+        }
+        Span::Parts(parts) => {
+            let parts = Parts::new(&parts, &media_type, size);
+            response.insert_header((header::CONTENT_TYPE, parts.media_type()));
+            with_parts(&mut response, incoming, content, parts).await
         }
         Span::Outside => {
             response.insert_header((header::CONTENT_RANGE, format!("bytes */{size}")));
             response.insert_header((header::CACHE_CONTROL, "no-store"));
-            return Ok(response.finish());
+            Ok(response.finish())
         }
-    };
-    with_bytes(&mut response, incoming, content, first, count).await
+    }
 }
 
 async fn with_bytes(
     response: &mut HttpResponseBuilder,
     incoming: &Incoming,
     content: Content,
-    first: u64,
-    count: u64,
+    part: Part,
 ) -> Result<HttpResponse, Refusal> {
     Ok(match content {
         Content::Stored { key, .. } => {
-            let bytes = stream::bytes(Arc::clone(&incoming.state.objects), key, first, count).await?;
-            response.body(SizedStream::new(count, bytes))
+            let bytes = stream::bytes(Arc::clone(&incoming.state.objects), key, part.first, part.count).await?;
+            response.body(SizedStream::new(part.count, bytes))
         }
         Content::Thumb(bytes) => {
             let at = |place: u64| usize::try_from(place).unwrap_or(usize::MAX).min(bytes.len());
-            response.body(bytes.slice(at(first)..at(first.saturating_add(count))))
+            response.body(bytes.slice(at(part.first)..at(part.first.saturating_add(part.count))))
         }
+    })
+}
+
+async fn with_parts(
+    response: &mut HttpResponseBuilder,
+    incoming: &Incoming,
+    content: Content,
+    parts: Parts,
+) -> Result<HttpResponse, Refusal> {
+    Ok(match content {
+        Content::Stored { key, .. } => {
+            let length = parts.length();
+            let bytes = parts.stored(Arc::clone(&incoming.state.objects), key).await?;
+            response.body(SizedStream::new(length, bytes))
+        }
+        Content::Thumb(bytes) => response.body(parts.within(&bytes)),
     })
 }
 
