@@ -8,6 +8,7 @@ use inn_protocol::request::{
     CancelFilter, ClaimOffer, HoldCommand, NewRequest, OperateCommand, QueueRequest, RequestState,
 };
 use inn_protocol::{AgentId, AppId, RequestId, UserId};
+use inn_rules::requests::board::Turn;
 
 use crate::error::StoreResult;
 
@@ -20,16 +21,25 @@ pub struct AskReceipt {
 #[async_trait]
 pub trait Requests: Send + Sync {
     async fn ask(&self, call: &CallRecord, app: &AppSnapshot, request: &NewRequest) -> StoreResult<AskReceipt>;
-    /// Claims up to `max` (1 to 50) waiting requests that some offer covers, oldest first. An empty answer writes no entry.
+    /// Keeps up to `max` (1 to 100) waiting requests that some offer covers for one claim of this agent: of the tenant,
+    /// the apps and the requesters whose turn it is. `None` when nothing waits; a picture of the last second is good enough
+    /// for that unless `thorough`. What is kept and not claimed is free again within a second.
+    async fn reserve(
+        &self,
+        agent: &AgentId,
+        offers: &[ClaimOffer],
+        max: u32,
+        thorough: bool,
+    ) -> StoreResult<Option<Turn>>;
+    /// Claims what a turn (made from these offers) stands for. Empty when others were faster, and that writes no entry.
+    /// `Stale` when a grant is no longer what its offer was made from.
     async fn claim(
         &self,
         call: &CallRecord,
         agent: &AgentId,
         offers: &[ClaimOffer],
-        max: u32,
+        turn: &Turn,
     ) -> StoreResult<Vec<QueueRequest>>;
-    /// Whether something claimable waits: the cheap question a long poll asks.
-    async fn claimable(&self, offers: &[ClaimOffer]) -> StoreResult<bool>;
     /// Guarded by state, holder and epoch; the grant the claim was made under must be live.
     async fn hold(
         &self,

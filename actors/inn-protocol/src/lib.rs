@@ -15,6 +15,7 @@ pub mod model;
 pub mod people;
 pub mod plan;
 pub mod query;
+pub mod queue;
 pub mod receipt;
 pub mod register;
 pub mod request;

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::ids::{AgentId, AppId, GrantId, RequestId, TenantId, UserId};
+use crate::ids::{AgentId, AppId, Digest, GrantId, RequestId, TenantId, UserId};
 
 /// Where a request stands. The wire words are those of the A2App task shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -71,8 +71,39 @@ pub struct NewRequest {
     pub priority: u8,
     /// The ended request this one does again.
     pub replay_of: Option<RequestId>,
+    /// Of several with the same key only one waits, or is worked on.
+    pub unique: Option<Unique>,
     /// Refused above this many open requests of the app.
     pub max_open: u32,
+}
+
+/// What identical requests do to each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unique {
+    pub mode: UniqueMode,
+    /// The same for identical requests of one capability.
+    pub key: Digest,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum UniqueMode {
+    /// At most one waits: another one joins it.
+    Queued,
+    /// At most one is worked on: the others wait for it.
+    Running,
+    /// At most one waits while at most one is worked on.
+    Both,
+}
+
+impl UniqueMode {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Both => "both",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -201,6 +232,7 @@ pub struct Progress {
 /// What an agent may claim: its live grants with `queue:` scopes, narrowed by what it asked for.
 #[derive(Debug, Clone)]
 pub struct ClaimOffer {
+    pub tenant: TenantId,
     pub app: AppId,
     pub capability: String,
     pub grant: GrantId,

@@ -4,14 +4,19 @@
 //! answer) and ends once (`completed`, `failed`, `canceled`). Every claim has a higher epoch, and only the holder of the
 //! current epoch may speak for it.
 
+pub mod board;
 mod machine;
+mod rooms;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod words;
 
 pub use machine::{
     ACKNOWLEDGE_SECONDS, ANSWER_SECONDS, Change, Facts, back_off, cancel, claim, expire, fence, give_up, hold, operate,
     replayable,
 };
+pub use rooms::{Room, Rooms};
 pub use schema::{MAX_INSTANCE_BYTES, MAX_SCHEMA_BYTES, check_is_schema, check_schema};
+pub use turns::Turns;

@@ -104,6 +104,8 @@ pub(crate) struct Inner {
     pub(crate) shapes: records::Shapes,
     /// Looks at single records, gathered.
     pub(crate) views: records::Views,
+    /// What waits in the queue, as far as this node knows.
+    pub(crate) queue: requests::Queue,
     pub(crate) bus: Option<Arc<dyn Bus>>,
     /// Names this process in leases.
     pub(crate) node: uuid::Uuid,
@@ -128,6 +130,7 @@ impl PgStore {
             vault: config.vault,
             ledger,
             shapes: records::Shapes::default(),
+            queue: requests::Queue::default(),
             bus: config.bus,
             node: uuid::Uuid::new_v4(),
         };

@@ -5,10 +5,12 @@ mod apply;
 mod archive;
 mod ask;
 mod cancel;
+mod caps;
 mod claim;
 pub(crate) mod fencing;
 mod hold;
 mod list;
+mod looks;
 mod operate;
 mod rows;
 mod sweep;
@@ -23,8 +25,10 @@ use inn_protocol::request::{
     CancelFilter, ClaimOffer, HoldCommand, NewRequest, OperateCommand, QueueRequest, RequestState,
 };
 use inn_protocol::{AgentId, AppId, RequestId, UserId};
+use inn_rules::requests::board::Turn;
 
 use crate::PgStore;
+pub(crate) use looks::Queue;
 pub(crate) use rows::answers;
 
 #[async_trait]
@@ -33,18 +37,24 @@ impl Requests for PgStore {
         ask::ask(self, call, app, request).await
     }
 
+    async fn reserve(
+        &self,
+        agent: &AgentId,
+        offers: &[ClaimOffer],
+        max: u32,
+        thorough: bool,
+    ) -> StoreResult<Option<Turn>> {
+        looks::reserve(self, agent, offers, max, thorough).await
+    }
+
     async fn claim(
         &self,
         call: &CallRecord,
         agent: &AgentId,
         offers: &[ClaimOffer],
-        max: u32,
+        turn: &Turn,
     ) -> StoreResult<Vec<QueueRequest>> {
-        claim::claim(self, call, agent, offers, max).await
-    }
-
-    async fn claimable(&self, offers: &[ClaimOffer]) -> StoreResult<bool> {
-        claim::claimable(self, offers).await
+        claim::claim(self, call, agent, offers, turn).await
     }
 
     async fn hold(

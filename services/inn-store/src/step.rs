@@ -3,6 +3,7 @@
 
 pub(crate) mod account;
 pub(crate) mod guard;
+pub(crate) mod once;
 
 use chrono::{DateTime, Utc};
 use deadpool_postgres::{Object, Transaction};

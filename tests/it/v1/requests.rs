@@ -38,7 +38,7 @@ impl Asked {
 
     /// Pretends that the pause before the next attempt is over.
     async fn skip_back_off(&self) {
-        let skip = "UPDATE inn.requests SET next_at = clock_timestamp() WHERE state = 'submitted'";
+        let skip = "UPDATE inn.requests SET next_at = clock_timestamp(), ready = true WHERE state = 'submitted'";
         self.host.sql().await.execute(skip, &[]).await.unwrap();
     }
 

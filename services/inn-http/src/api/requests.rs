@@ -1,17 +1,18 @@
 //! The queue from the agents' side: claim and hold.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use actix_web::HttpResponse;
 use actix_web::web::Path;
 use inn_grants::signature;
-use inn_ports::{Store, Topic};
+use inn_ports::{Store, StoreError, Topic};
 use inn_protocol::call::{Action, Papers};
 use inn_protocol::caller::Caller;
-use inn_protocol::request::{ClaimOffer, HoldCommand, Progress, QueueRequest};
+use inn_protocol::request::{ClaimOffer, HoldCommand, Progress, QueueRequest, RequestState};
 use inn_protocol::scope::Scope;
-use inn_protocol::{AgentId, AppId, Code, Refusal, RequestId, TenantId};
+use inn_protocol::{AgentId, AppId, Code, Refusal, RequestId};
+use inn_rules::requests::board::{MOST_CLAIMED as MAX_CLAIMED, Turn};
 use inn_rules::requests::check_schema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -23,11 +24,14 @@ use crate::respond;
 
 /// Longest wait of one claim, in seconds: below the idle limits of common proxies.
 const MAX_WAIT_SECONDS: u64 = 30;
-const MAX_CLAIMS: u32 = 50;
 /// The claim itself must still be made before the signature expires.
 const SIGNATURE_MARGIN_SECONDS: i64 = 3;
 /// A hint can be lost; then the next look finds what it was about.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
+/// So soon a waiting agent hears of a new grant. A grant that ended is noticed by the claim itself.
+const OFFERS_AGAIN: Duration = Duration::from_secs(5);
+/// How often offers that moved on meanwhile are made anew at once.
+const OFFERS_TRIES: u32 = 3;
 
 #[derive(Deserialize, Default, Clone)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
@@ -42,31 +46,44 @@ pub(super) async fn claim(mut incoming: Incoming) -> Result<HttpResponse, ApiErr
     let body: Claim = incoming.document().await?;
     let agent = key_of(&incoming, Action::Claim).await?;
     let until = Instant::now() + wait(&incoming, body.wait_seconds);
-    // The claim is one call with one entry and one nonce, taken when it ends; waiting asks a cheap question and holds
-    // no permit.
+    let max = body.max.unwrap_or(1).clamp(1, MAX_CLAIMED);
+    let mut offered = offers(&incoming, &agent, &body).await?;
+    let mut since = Instant::now();
+    // Somebody waits for nothing only if that is certain; later looks are of the last second, except when a hint came.
+    let mut thorough = true;
+    let mut again = OFFERS_TRIES;
+    // The claim is one call with one entry and one nonce, taken when it ends; waiting asks the node's own picture of the
+    // queue and holds no permit.
     loop {
-        let offers = offers(&incoming, &agent, &body).await?;
+        let store = &incoming.state.store;
+        let turn = store.reserve(&agent, &offered, max, thorough).await.map_err(|error| incoming.fail(error.into()))?;
+        if let Some(turn) = turn {
+            // One claim is one tenant's business.
+            incoming.about = Some(turn.tenant);
+            match take(&incoming, &agent, &offered, turn).await? {
+                Some(claimed) if !claimed.is_empty() => return Ok(respond::ok(incoming.id, &views::items(claimed))),
+                None if again > 0 => {
+                    again -= 1;
+                    offered = offers(&incoming, &agent, &body).await?;
+                    continue;
+                }
+                // Others were faster.
+                _ => {}
+            }
+        }
         // A node that drains answers its waiting agents early; they ask another one.
         let draining = incoming.state.vitals.draining();
         let left = if draining { Duration::ZERO } else { until.saturating_duration_since(Instant::now()) };
-        incoming.about = offers.first().map(|(tenant, _)| *tenant);
-        // One claim is one tenant's business: the first that has something waiting.
-        for (tenant, offers) in &offers {
-            let store = &incoming.state.store;
-            if store.claimable(offers).await.map_err(|error| incoming.fail(error.into()))? {
-                incoming.about = Some(*tenant);
-                let max = body.max.unwrap_or(1).clamp(1, MAX_CLAIMS);
-                let claimed = take(&incoming, &agent, offers.clone(), max).await?;
-                if !claimed.is_empty() {
-                    return Ok(respond::ok(incoming.id, &views::items(claimed)));
-                }
-            }
-        }
         if left.is_zero() {
+            incoming.about = offered.first().map(|offer| offer.tenant);
             incoming.read(Action::Claim, |_| async { Ok(()) }).await?;
             return Ok(respond::ok(incoming.id, &views::items(Vec::<QueueRequest>::new())));
         }
-        incoming.state.bus.wait(&topics(&offers), left.min(LOOK_AGAIN)).await;
+        thorough = incoming.state.bus.wait(&topics(&offered), left.min(LOOK_AGAIN)).await;
+        if since.elapsed() >= OFFERS_AGAIN {
+            offered = offers(&incoming, &agent, &body).await?;
+            since = Instant::now();
+        }
     }
 }
 
@@ -101,11 +118,8 @@ fn key(caller: &Caller) -> Result<&AgentId, Refusal> {
     })
 }
 
-/// Offers of one tenant.
-type TenantOffers = (TenantId, Vec<ClaimOffer>);
-
-/// What the agent may claim, by tenant: its live `queue:` scopes, narrowed by what it asks for.
-async fn offers(incoming: &Incoming, agent: &AgentId, wanted: &Claim) -> Result<Vec<TenantOffers>, ApiError> {
+/// What the agent may claim: its live `queue:` scopes, narrowed by what it asks for.
+async fn offers(incoming: &Incoming, agent: &AgentId, wanted: &Claim) -> Result<Vec<ClaimOffer>, ApiError> {
     let grants = incoming.state.store.queue_grants(agent).await.map_err(|error| incoming.fail(error.into()))?;
     let apps = match &wanted.apps {
         None => None,
@@ -118,12 +132,13 @@ async fn offers(incoming: &Incoming, agent: &AgentId, wanted: &Claim) -> Result<
             Some(ids)
         }
     };
-    let mut offers: BTreeMap<TenantId, Vec<ClaimOffer>> = BTreeMap::new();
+    let mut offers = Vec::new();
     for grant in grants.iter().filter(|grant| apps.as_ref().is_none_or(|apps| apps.contains(&grant.app))) {
         for scope in &*grant.scopes {
             let Scope::Queue(capability) = scope else { continue };
             if wanted.capabilities.as_ref().is_none_or(|wanted| wanted.contains(capability)) {
-                offers.entry(grant.tenant).or_default().push(ClaimOffer {
+                offers.push(ClaimOffer {
+                    tenant: grant.tenant,
                     app: grant.app,
                     capability: capability.clone(),
                     grant: grant.grant,
@@ -141,31 +156,29 @@ async fn offers(incoming: &Incoming, agent: &AgentId, wanted: &Claim) -> Result<
                 .fix("a person, by granting a queue:<capability> scope"),
         ));
     }
-    let mut offers: Vec<TenantOffers> = offers.into_iter().collect();
-    // No tenant is always asked last.
-    if !offers.is_empty() {
-        let start = rand::random_range(0..offers.len());
-        offers.rotate_left(start);
-    }
     Ok(offers)
 }
 
-fn topics(offers: &[TenantOffers]) -> Vec<Topic> {
-    let apps: BTreeSet<AppId> = offers.iter().flat_map(|(_, offers)| offers).map(|offer| offer.app).collect();
+fn topics(offers: &[ClaimOffer]) -> Vec<Topic> {
+    let apps: BTreeSet<AppId> = offers.iter().map(|offer| offer.app).collect();
     apps.into_iter().map(Topic::Requests).collect()
 }
 
+/// Claims what was kept. `None` when a grant is no longer what its offer was made from.
 async fn take(
     incoming: &Incoming,
     agent: &AgentId,
-    offers: Vec<ClaimOffer>,
-    max: u32,
-) -> Result<Vec<QueueRequest>, ApiError> {
-    let input = (agent.clone(), offers);
+    offers: &[ClaimOffer],
+    turn: Turn,
+) -> Result<Option<Vec<QueueRequest>>, ApiError> {
+    let input = (agent.clone(), offers.to_vec(), turn);
     incoming
         .perform(Action::Claim, input, move |store, admitted, input| async move {
-            let (agent, offers) = &*input;
-            store.claim(&admitted.record, agent, offers, max).await
+            let (agent, offers, turn) = &*input;
+            match store.claim(&admitted.record, agent, offers, turn).await {
+                Err(StoreError::Stale) => Ok(None),
+                claimed => claimed.map(Some),
+            }
         })
         .await
 }
@@ -275,7 +288,10 @@ async fn hold(
                     check_result(&*store, held, result).await?;
                 }
                 let request = store.hold(&admitted.record, id, agent, epoch, command).await?;
-                bus.publish(Topic::Requests(request.app)).await;
+                // For whoever waits for work; a heartbeat is not news to them.
+                if request.state == RequestState::Submitted {
+                    bus.publish(Topic::Requests(request.app)).await;
+                }
                 Ok(request)
             }
         })

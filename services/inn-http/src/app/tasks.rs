@@ -19,7 +19,7 @@ use crate::incoming::Incoming;
 use crate::respond;
 
 /// Open requests of one app, unless its manifest asks for fewer.
-const MAX_OPEN: u32 = 1_000;
+const MAX_OPEN: u32 = 10_000;
 /// How often a page may ask how its request is doing, in milliseconds.
 const POLL_AFTER_MS: u32 = 2_000;
 const LIST_LIMIT: u32 = 200;
@@ -81,7 +81,8 @@ pub(crate) fn new_request(id: RequestId, app: &AppSnapshot, capability: &Capabil
         hard_seconds: capability.hard_seconds,
         priority: DEFAULT_PRIORITY,
         replay_of: None,
-        max_open: app.definition.limits.max_open_requests.unwrap_or(MAX_OPEN).min(MAX_OPEN),
+        unique: None,
+        max_open: app.definition.limits.max_open_requests.unwrap_or(MAX_OPEN),
     }
 }
 

@@ -151,7 +151,7 @@ async fn a_revocation_says_what_it_stopped_and_counts_once() {
         world.store.token_minted(&world.call("tokens.take"), grant.id, token, expires).await.unwrap();
     }
     let request = world.asked(&world.request()).await;
-    let claims = world.store.claim(&world.call("x"), &world.agent, &[offer(&grant)], 1).await.unwrap();
+    let claims = world.claim(&world.agent, &[offer(&grant)], 1).await.unwrap();
 
     let foreign = world.store.revoke(&world.call("x"), TenantId::new(), grant.id).await;
     assert_eq!(code(foreign), Code::NotFound, "of another tenant");
@@ -171,7 +171,7 @@ async fn a_revocation_says_what_it_stopped_and_counts_once() {
     assert_eq!(code(held), Code::ClaimLost);
     let token = world.store.token_minted(&world.call("x"), grant.id, Digest::of(b"d"), soon).await;
     assert_eq!(code(token), Code::TokenRevoked);
-    let claim = world.store.claim(&world.call("x"), &world.agent, &[offer(&grant)], 1).await;
+    let claim = world.claim(&world.agent, &[offer(&grant)], 1).await;
     assert!(matches!(claim, Err(StoreError::Stale)), "{claim:?}");
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use inn_ports::{Consent, Grants, NewAgent, NewGrantRequest, NewSession, People, Requests, StoreError};
+use inn_ports::{Consent, Grants, NewAgent, NewGrantRequest, NewSession, People, Requests, StoreError, StoreResult};
 use inn_protocol::app::{AppDefinition, AppLimits, AppSnapshot, AuthMode, Capability, Dialect};
 use inn_protocol::call::LiveCheck;
 use inn_protocol::grant::Grant;
@@ -119,12 +119,23 @@ impl World {
             hard_seconds: 3_600,
             priority: 3,
             replay_of: None,
+            unique: None,
             max_open: 1000,
         }
     }
 
     pub(crate) async fn asked(&self, request: &NewRequest) -> QueueRequest {
         self.store.ask(&self.call("requests.ask"), &self.app, request).await.unwrap().request
+    }
+
+    /// What these offers get now, of the tenant whose turn it is.
+    pub(crate) async fn claim(
+        &self,
+        agent: &AgentId,
+        offers: &[ClaimOffer],
+        max: u32,
+    ) -> StoreResult<Vec<QueueRequest>> {
+        claim_with(&self.store, &self.call("requests.claim"), agent, offers, max).await
     }
 
     pub(crate) async fn count(&self, text: &str) -> i64 {
@@ -150,8 +161,22 @@ pub(crate) fn consent(user: UserId, scopes: &[&str]) -> Consent {
     }
 }
 
+pub(crate) async fn claim_with(
+    store: &PgStore,
+    call: &CallRecord,
+    agent: &AgentId,
+    offers: &[ClaimOffer],
+    max: u32,
+) -> StoreResult<Vec<QueueRequest>> {
+    match store.reserve(agent, offers, max, true).await? {
+        Some(turn) => store.claim(call, agent, offers, &turn).await,
+        None => Ok(Vec::new()),
+    }
+}
+
 pub(crate) fn offer(grant: &Grant) -> ClaimOffer {
     ClaimOffer {
+        tenant: grant.tenant,
         app: grant.app,
         capability: CAPABILITY.to_owned(),
         grant: grant.id,

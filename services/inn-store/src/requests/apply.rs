@@ -1,18 +1,22 @@
 //! Writing what the rules decided, guarded by the state and epoch it was decided from.
 
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
 use chrono::{DateTime, Utc};
 use deadpool_postgres::Transaction;
 use inn_ports::{StoreError, StoreResult};
 use inn_protocol::AgentId;
-use inn_protocol::request::{PastAttempt, Question, QueueRequest};
+use inn_protocol::request::{PastAttempt, Progress, Question, QueueRequest};
 use inn_rules::requests::{Change, Facts};
 use serde_json::Value;
 use tokio_postgres::Row;
-use tokio_postgres::types::Json;
+use tokio_postgres::types::{Json, ToSql, Type};
 use uuid::Uuid;
 
 use super::rows;
-use crate::people::sql::{column, maybe, storable};
+use crate::error::broken;
+use crate::people::sql::{column, storable};
 
 /// A locked row, and what its transition is decided from.
 pub(super) struct Locked {
@@ -57,55 +61,139 @@ impl Locked {
     }
 }
 
-/// A requeued row keeps its progress and result columns as they are; a row without holder has no grant either. What was
-/// said about an earlier attempt does not hold for a completed request.
-const APPLY: &str = concat!(
-    "UPDATE inn.requests r SET
-        state = $4, holder = $5, holder_grant = CASE WHEN $5::text IS NULL THEN NULL ELSE r.holder_grant END, epoch = $6,
-        lease_until = $7, acknowledged = $13, hard_until = $14, questions = coalesce($15::json, r.questions),
-        past_attempts = coalesce($16::json, r.past_attempts), attempt = $8, next_at = coalesce($9, r.next_at), reason = CASE WHEN $4::text = 'completed' THEN $10 ELSE coalesce($10, r.reason) END,
-        progress = coalesce($11::json, r.progress), result = coalesce($12::json, r.result), updated_at = now(),
-        ended_at = CASE WHEN $4::text IN ('completed', 'failed', 'canceled') THEN now() END
-     FROM inn.apps a
-     WHERE r.id = $1 AND r.state = $2 AND r.epoch = $3 AND a.id = r.app
-     RETURNING ",
-    rows::columns!()
-);
+/// The columns a transition sets, from `$1` to `$16` shifted by a number: request, state and epoch it was decided from,
+/// then what it becomes. A requeued row keeps its progress and result columns as they are; a row without holder has no
+/// grant either. What was said about an earlier attempt does not hold for a completed request. `updated_at` never stands
+/// still, so that it names one version of the row.
+pub(super) fn assignments(shift: usize) -> String {
+    let at = |number: usize| format!("${}", number + shift);
+    format!(
+        "state = {state}, holder = {holder}, holder_grant = CASE WHEN {holder}::text IS NULL THEN NULL ELSE r.holder_grant END,
+        epoch = {epoch}, lease_until = {lease}, acknowledged = {acknowledged}, hard_until = {hard},
+        questions = coalesce({questions}::json, r.questions), past_attempts = coalesce({past}::json, r.past_attempts),
+        attempt = {attempt}, next_at = coalesce({next}, r.next_at), ready = coalesce({next} <= now(), true),
+        reason = CASE WHEN {state}::text = 'completed' THEN {reason} ELSE coalesce({reason}, r.reason) END,
+        progress = coalesce({progress}::json, r.progress), result = coalesce({result}::json, r.result),
+        updated_at = greatest(clock_timestamp(), r.updated_at + interval '1 microsecond'),
+        ended_at = CASE WHEN {state}::text IN ('completed', 'failed', 'canceled') THEN clock_timestamp() END",
+        state = at(4),
+        holder = at(5),
+        epoch = at(6),
+        lease = at(7),
+        attempt = at(8),
+        next = at(9),
+        reason = at(10),
+        progress = at(11),
+        result = at(12),
+        acknowledged = at(13),
+        hard = at(14),
+        questions = at(15),
+        past = at(16),
+    )
+}
 
-/// One transition. `Stale` when the row is no longer what it was decided from (it is locked, so that cannot be).
+/// Types of the parameters of [`assignments`].
+pub(super) const TYPES: [Type; 16] = [
+    Type::UUID,
+    Type::TEXT,
+    Type::INT8,
+    Type::TEXT,
+    Type::TEXT,
+    Type::INT8,
+    Type::TIMESTAMPTZ,
+    Type::INT4,
+    Type::TIMESTAMPTZ,
+    Type::TEXT,
+    Type::JSON,
+    Type::JSON,
+    Type::BOOL,
+    Type::TIMESTAMPTZ,
+    Type::JSON,
+    Type::JSON,
+];
+
+/// The values of the parameters of [`assignments`], owned so that they can be borrowed as one list.
+pub(super) struct Values<'c> {
+    request: Uuid,
+    from: (&'static str, i64),
+    state: &'static str,
+    holder: Option<&'c str>,
+    epoch: i64,
+    lease_until: Option<DateTime<Utc>>,
+    attempt: i32,
+    next_at: Option<DateTime<Utc>>,
+    reason: Option<Cow<'c, str>>,
+    progress: Option<Json<&'c Progress>>,
+    result: Option<Json<&'c Value>>,
+    acknowledged: bool,
+    hard_until: Option<DateTime<Utc>>,
+    questions: Option<Json<Vec<Question>>>,
+    past_attempts: Option<Json<Vec<PastAttempt>>>,
+}
+
+impl<'c> Values<'c> {
+    pub(super) fn new(current: &Locked, change: &'c Change, now: DateTime<Utc>) -> Self {
+        Self {
+            request: current.request.id.uuid(),
+            from: (current.facts.state.as_str(), current.facts.epoch),
+            state: change.state.as_str(),
+            holder: change.holder.as_ref().map(AgentId::as_str),
+            epoch: change.epoch,
+            lease_until: change.lease_until,
+            attempt: rows::stored(change.attempt),
+            next_at: change.next_at,
+            reason: change.reason.as_deref().map(storable),
+            progress: change.progress.as_ref().map(Json),
+            result: change.result.as_ref().map(Json),
+            acknowledged: change.acknowledged,
+            hard_until: change.hard_until,
+            questions: current.questions(change, now),
+            past_attempts: current.past_attempts(change),
+        }
+    }
+
+    pub(super) fn list(&self) -> [&(dyn ToSql + Sync); 16] {
+        [
+            &self.request,
+            &self.from.0,
+            &self.from.1,
+            &self.state,
+            &self.holder,
+            &self.epoch,
+            &self.lease_until,
+            &self.attempt,
+            &self.next_at,
+            &self.reason,
+            &self.progress,
+            &self.result,
+            &self.acknowledged,
+            &self.hard_until,
+            &self.questions,
+            &self.past_attempts,
+        ]
+    }
+}
+
+/// One transition of a locked row. `Stale` when the row is no longer what it was decided from (it is locked, so that
+/// cannot be).
 pub(super) async fn apply(
     tx: &Transaction<'_>,
     current: &Locked,
     change: &Change,
     now: DateTime<Utc>,
 ) -> StoreResult<QueueRequest> {
-    let progress = change.progress.as_ref().map(Json);
-    let reason = change.reason.as_deref().map(storable);
-    let result: Option<Json<&Value>> = change.result.as_ref().map(Json);
-    let row = maybe(
-        tx,
-        "request transition",
-        APPLY,
-        &[
-            &current.request.id.uuid(),
-            &current.facts.state.as_str(),
-            &current.facts.epoch,
-            &change.state.as_str(),
-            &change.holder.as_ref().map(AgentId::as_str),
-            &change.epoch,
-            &change.lease_until,
-            &rows::stored(change.attempt),
-            &change.next_at,
-            &reason.as_deref(),
-            &progress,
-            &result,
-            &change.acknowledged,
-            &change.hard_until,
-            &current.questions(change, now),
-            &current.past_attempts(change),
-        ],
-    )
-    .await?;
+    static TEXT: OnceLock<String> = OnceLock::new();
+    let text = TEXT.get_or_init(|| {
+        format!(
+            "UPDATE inn.requests r SET {} FROM inn.apps a WHERE r.id = $1 AND r.state = $2 AND r.epoch = $3 AND a.id = r.app
+             RETURNING {}",
+            assignments(0),
+            rows::columns!()
+        )
+    });
+    let statement = tx.prepare_typed_cached(text, &TYPES).await.map_err(broken("request transition"))?;
+    let values = Values::new(current, change, now);
+    let row = tx.query_opt(&statement, &values.list()).await.map_err(broken("request transition"))?;
     row.as_ref().map(rows::request).transpose()?.ok_or(StoreError::Stale)
 }
 
@@ -115,7 +203,7 @@ UPDATE inn.requests r SET
     state = c.state, holder = c.holder, holder_grant = CASE WHEN c.holder IS NULL THEN NULL ELSE r.holder_grant END,
     epoch = c.epoch, lease_until = c.lease_until, hard_until = NULL,
     past_attempts = coalesce(c.past_attempts, r.past_attempts), attempt = c.attempt, next_at = coalesce(c.next_at, r.next_at),
-    reason = coalesce(c.reason, r.reason), updated_at = now(),
+    ready = coalesce(c.next_at <= now(), true), reason = coalesce(c.reason, r.reason), updated_at = greatest(clock_timestamp(), r.updated_at + interval '1 microsecond'),
     ended_at = CASE WHEN c.state IN ('completed', 'failed', 'canceled') THEN now() END
 FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[], $8::integer[],
             $9::timestamptz[], $10::text[], $11::json[])

@@ -1,61 +1,23 @@
-//! Claiming: a waiting request goes to exactly one agent, oldest first.
+//! Claiming: a waiting request goes to exactly one agent. The board says where to look, this statement decides.
 
-use futures_util::try_join;
+use chrono::{DateTime, Utc};
+use deadpool_postgres::{GenericClient, Object};
 use inn_ports::{StoreError, StoreResult};
 use inn_protocol::register::CallRecord;
 use inn_protocol::request::{ClaimOffer, QueueRequest};
-use inn_protocol::{AgentId, AppId, GrantId, UserId};
-use serde_json::json;
-use tokio_postgres::types::ToSql;
+use inn_protocol::{AgentId, AppId, GrantId, TenantId, UserId};
+use inn_rules::requests::board::{Pick, Turn};
+use serde_json::Value;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Error, Row};
 use uuid::Uuid;
 
-use super::rows;
+use super::{caps, rows};
 use crate::PgStore;
-use crate::error::broken;
-use crate::people::sql::{all, column, facts, invalid, one};
-use crate::step::Step;
-
-/// Offers one claim may bring.
-const MOST_OFFERS: usize = 500;
-
-/// Offers as one array per column.
-struct Offers<'o> {
-    apps: Vec<Uuid>,
-    capabilities: Vec<&'o str>,
-    grants: Vec<Uuid>,
-    epochs: Vec<i64>,
-    users: Vec<Uuid>,
-    others: Vec<bool>,
-}
-
-impl<'o> Offers<'o> {
-    fn new(offers: &'o [ClaimOffer]) -> StoreResult<Self> {
-        if offers.len() > MOST_OFFERS {
-            let expected = format!("at most {MOST_OFFERS} combinations of app and capability");
-            let message = "This claim covers too many apps and capabilities; name the ones you serve.";
-            return Err(invalid("apps", expected, message).into());
-        }
-        Ok(Self {
-            apps: offers.iter().map(|offer| AppId::uuid(offer.app)).collect(),
-            capabilities: offers.iter().map(|offer| offer.capability.as_str()).collect(),
-            grants: offers.iter().map(|offer| GrantId::uuid(offer.grant)).collect(),
-            epochs: offers.iter().map(|offer| offer.grant_epoch).collect(),
-            users: offers.iter().map(|offer| UserId::uuid(offer.user)).collect(),
-            others: offers.iter().map(|offer| offer.others).collect(),
-        })
-    }
-
-    fn list(&self) -> [&(dyn ToSql + Sync); 6] {
-        [&self.apps, &self.capabilities, &self.grants, &self.epochs, &self.users, &self.others]
-    }
-}
-
-macro_rules! offers {
-    () => {
-        "unnest($1::uuid[], $2::text[], $3::uuid[], $4::bigint[], $5::uuid[], $6::boolean[])
-            AS o (app, capability, grant_id, epoch, user_id, others)"
-    };
-}
+use crate::error::{broken, classify, committing, verdict};
+use crate::people::sql::column;
+use crate::step::guard::{self, Key, Passed};
+use crate::step::once;
 
 /// The grant `g` of an offer, its person's membership `m` and account `u`. An offer counts as long as its grant is what
 /// it was made from and still carries the capability, and its person may answer requests.
@@ -72,219 +34,268 @@ macro_rules! live {
     };
 }
 
-const CLAIMABLE: &str = concat!(
-    "SELECT EXISTS (
-        SELECT FROM ",
-    offers!(),
-    " JOIN ",
-    live!(),
-    " JOIN inn.apps a ON a.id = o.app AND a.status = 'active'
-        WHERE CASE WHEN o.others
-            THEN EXISTS (SELECT FROM inn.requests r WHERE r.app = o.app AND r.capability = o.capability
-                            AND r.state = 'submitted' AND r.next_at <= now() AND r.attempt < r.attempts)
-            ELSE EXISTS (SELECT FROM inn.requests r WHERE r.app = o.app AND r.capability = o.capability
-                            AND r.requester_user = o.user_id
-                            AND r.state = 'submitted' AND r.next_at <= now() AND r.attempt < r.attempts)
-        END
-    ) AS found"
-);
-
-/// Whether something waits that one of the offers covers. No lock, no transaction.
-pub(super) async fn claimable(store: &PgStore, offers: &[ClaimOffer]) -> StoreResult<bool> {
-    if offers.is_empty() {
-        return Ok(false);
-    }
-    let offers = Offers::new(offers)?;
-    let client = store.client().await?;
-    column(&one(&client, "claimable", CLAIMABLE, &offers.list()).await?, "found")
-}
-
-/// The grants an offer was made from, held until the claim is committed: a revocation comes before, and the claim finds
-/// nothing, or after, and finds the claim to fence. So are the memberships: a lowered role comes before or after, too. In
-/// the order of ids, and the membership first (as a removal does), against deadlocks.
-const LOCK_GRANTS: &str =
-    concat!("SELECT 1 FROM ", offers!(), " JOIN ", live!(), " WHERE g.agent = $7 ORDER BY g.id FOR SHARE OF m, g");
-
-/// The batch sizes. The size stands in the text: as a parameter it would make the planner expect a tenth of the table
-/// and walk all of it. Other numbers are put together from these.
-const SIZES: [u32; 5] = [1, 2, 5, 10, 20];
-
-/// How many waiting rows a claim looks at before it locks its own: others may have locked the first ones. The second
-/// width is for when all of those were taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Width {
-    Narrow,
-    Wide,
-}
-
-pub(super) fn claim_text(size: u32, width: Width) -> String {
-    let candidates = match width {
-        Width::Narrow => size * 4 + 32,
-        Width::Wide => size * 4 + 1000,
-    };
-    let columns = rows::columns!();
-    let offers = offers!();
+/// One statement for claims of any size.
+///
+/// The grants an offer was made from are held until the claim is committed: a revocation comes before, and the claim
+/// finds nothing, or after, and finds the claim to fence. So are the memberships. In the order of ids, and before any
+/// request, against deadlocks. Each pick then walks its own lane in the index of waiting rows, from where the lane is known
+/// to begin, past what others have locked. Of requests of which only one may be worked on, one is taken.
+pub(super) fn claim_text() -> String {
     let acknowledge = inn_rules::requests::ACKNOWLEDGE_SECONDS;
-    // Every branch walks an index of waiting rows in its order and stops early. Locking comes last, row by row, until
-    // the batch is full: nothing is locked that is not taken.
+    let id = |prefix: &str, column: &str| format!("'{prefix}_' || replace({column}::text, '-', '')");
+    let [request, app] = [id("req", "c.id"), id("app", "c.app")];
     format!(
-        "WITH offer AS MATERIALIZED (
-            SELECT o.* FROM {offers} JOIN inn.apps a ON a.id = o.app AND a.status = 'active'
+        "{guard},
+        pick AS MATERIALIZED (
+            SELECT o.* FROM unnest($29::uuid[], $30::text[], $31::text[], $32::timestamptz[], $33::integer[], $34::uuid[],
+                $35::bigint[], $36::uuid[], $37::boolean[]) WITH ORDINALITY
+                AS o (app, capability, lane, since, quota, grant_id, epoch, user_id, others, place), pass p
+            WHERE p.ok
         ),
-        candidate AS MATERIALIZED (
-            SELECT DISTINCT ON (created_at, id) id, created_at, grant_id FROM (
-                SELECT w.id, w.created_at, o.grant_id FROM offer o CROSS JOIN LATERAL (
-                    SELECT r.id, r.created_at FROM inn.requests r
-                    WHERE r.app = o.app AND r.capability = o.capability AND r.state = 'submitted'
-                      AND r.next_at <= now() AND r.attempt < r.attempts
-                    ORDER BY r.created_at, r.id LIMIT {candidates}
-                ) w WHERE o.others
-                UNION ALL
-                SELECT w.id, w.created_at, o.grant_id FROM offer o CROSS JOIN LATERAL (
-                    SELECT r.id, r.created_at FROM inn.requests r
-                    WHERE r.app = o.app AND r.capability = o.capability AND r.requester_user = o.user_id
-                      AND r.state = 'submitted' AND r.next_at <= now() AND r.attempt < r.attempts
-                    ORDER BY r.created_at, r.id LIMIT {candidates}
-                ) w WHERE NOT o.others
-            ) found ORDER BY created_at, id, grant_id LIMIT {candidates}
+        live_offer AS MATERIALIZED (SELECT 1 FROM pick o JOIN {live} WHERE g.agent = $38 ORDER BY g.id FOR SHARE OF m, g),
+        granted AS MATERIALIZED (
+            SELECT p.ok AND (SELECT count(*) FROM live_offer) = cardinality($29::uuid[]) AS ok FROM pass p
         ),
-        picked AS MATERIALIZED (
-            SELECT r.id, c.grant_id FROM candidate c JOIN inn.requests r ON r.id = c.id
-            WHERE r.state = 'submitted' AND r.next_at <= now() AND r.attempt < r.attempts
-            ORDER BY c.created_at, c.id LIMIT {size} FOR UPDATE OF r SKIP LOCKED
-        )
-        UPDATE inn.requests r SET
-            state = 'working', attempt = r.attempt + 1, epoch = r.epoch + 1, holder = $7, holder_grant = p.grant_id,
-            held_by = CASE WHEN $7 = ANY(r.held_by) THEN r.held_by
-                ELSE r.held_by[greatest(1, cardinality(r.held_by) - 30):] || $7 END,
-            acknowledged = false, lease_until = now() + make_interval(secs => least(r.lease_seconds, r.hard_seconds, {acknowledge})),
-            hard_until = now() + make_interval(secs => r.hard_seconds), reason = NULL, updated_at = now()
-        FROM picked p, inn.apps a WHERE r.id = p.id AND a.id = r.app
-        RETURNING {columns}"
+        found AS MATERIALIZED (
+            SELECT r.id, r.rank, r.sole, o.place, o.grant_id
+            FROM (SELECT o.* FROM pick o JOIN inn.apps a ON a.id = o.app AND a.status = 'active' ORDER BY o.place) o
+            CROSS JOIN LATERAL (
+                SELECT r.id, r.rank, CASE WHEN r.unique_mode <> 'queued' THEN r.unique_key END AS sole FROM inn.requests r
+                WHERE (SELECT ok FROM granted) AND r.app = o.app AND r.capability = o.capability AND r.lane = o.lane
+                  AND (o.others OR r.requester_user = o.user_id) AND r.rank >= o.since
+                  AND r.state = 'submitted' AND r.ready AND r.next_at <= now() AND r.attempt < r.attempts
+                  AND (r.unique_mode IS NULL OR r.unique_mode = 'queued' OR NOT EXISTS (
+                      SELECT FROM inn.requests h WHERE h.app = r.app AND h.capability = r.capability
+                        AND h.unique_key = r.unique_key AND h.state IN ('working', 'input-required')
+                        AND h.unique_mode IN ('running', 'both')))
+                ORDER BY r.rank, r.id LIMIT o.quota FOR UPDATE SKIP LOCKED
+            ) r
+        ),
+        taken AS MATERIALIZED (
+            SELECT DISTINCT ON (coalesce(sole, uuid_send(id))) id, place, grant_id FROM found
+            ORDER BY coalesce(sole, uuid_send(id)), rank, id, place
+        ),
+        claimed AS (
+            UPDATE inn.requests r SET
+                state = 'working', attempt = r.attempt + 1, epoch = r.epoch + 1, holder = $38, holder_grant = t.grant_id,
+                held_by = CASE WHEN $38 = ANY(r.held_by) THEN r.held_by
+                    ELSE r.held_by[greatest(1, cardinality(r.held_by) - 30):] || $38 END,
+                acknowledged = false,
+                lease_until = now() + make_interval(secs => least(r.lease_seconds, r.hard_seconds, {acknowledge})),
+                hard_until = now() + make_interval(secs => r.hard_seconds), reason = NULL, updated_at = now()
+            FROM taken t WHERE r.id = t.id
+            RETURNING r.*, t.place
+        ),
+        told AS (
+            INSERT INTO inn.outbox (tenant, app, topic, body)
+            SELECT c.tenant, c.app, 'requests.claimed', json_build_object('requests', json_agg({request}), 'state', 'working')
+            FROM claimed c GROUP BY c.tenant, c.app
+        ),
+        said AS MATERIALIZED (
+            SELECT CASE count(*) WHEN 1 THEN 'Claimed \"' || min(c.capability) || '\" of ' || min(a.slug)
+                    ELSE 'Claimed ' || count(*) || ' requests' END AS sentence,
+                json_build_object('claimed', json_agg(json_build_object('request', {request}, 'app', {app},
+                    'capability', c.capability, 'epoch', c.epoch, 'attempt', c.attempt,
+                    'leaseUntil', to_char(c.lease_until AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'))))::text AS \"row\"
+            FROM claimed c JOIN inn.apps a ON a.id = c.app HAVING count(*) > 0
+        ),{keep}
+        SELECT {columns}, r.place FROM (
+            SELECT CASE WHEN NOT EXISTS (SELECT FROM claimed) THEN inn.stop(json_build_object(
+                'free', p.free, 'live', p.live AND (NOT p.ok OR g.ok), 'fresh', p.fresh, 'ok', p.ok)::text) END AS stopped
+            FROM pass p, granted g
+        ) s LEFT JOIN claimed r ON s.stopped IS NULL LEFT JOIN inn.apps a ON a.id = r.app",
+        guard = guard::GUARD,
+        live = live!(),
+        keep = once::KEEP,
+        columns = rows::columns!(),
     )
 }
 
-/// Claims up to `max` requests. Nothing to claim leaves nothing behind.
+/// Types of the statement's own parameters, from `$29` on.
+const TYPES: [Type; 10] = [
+    Type::UUID_ARRAY,
+    Type::TEXT_ARRAY,
+    Type::TEXT_ARRAY,
+    Type::TIMESTAMPTZ_ARRAY,
+    Type::INT4_ARRAY,
+    Type::UUID_ARRAY,
+    Type::INT8_ARRAY,
+    Type::UUID_ARRAY,
+    Type::BOOL_ARRAY,
+    Type::TEXT,
+];
+
+/// Picks with their offers, as one array per column.
+#[derive(Default)]
+struct Columns<'p> {
+    apps: Vec<Uuid>,
+    capabilities: Vec<&'p str>,
+    lanes: Vec<&'p str>,
+    since: Vec<DateTime<Utc>>,
+    quotas: Vec<i32>,
+    grants: Vec<Uuid>,
+    epochs: Vec<i64>,
+    users: Vec<Uuid>,
+    others: Vec<bool>,
+}
+
+impl<'p> Columns<'p> {
+    fn new(picks: &'p [(&'p ClaimOffer, Pick)]) -> Self {
+        let mut columns = Self::default();
+        for (offer, pick) in picks {
+            columns.apps.push(AppId::uuid(offer.app));
+            columns.capabilities.push(&offer.capability);
+            columns.lanes.push(&pick.lane);
+            columns.since.push(pick.from);
+            columns.quotas.push(rows::stored(pick.quota));
+            columns.grants.push(GrantId::uuid(offer.grant));
+            columns.epochs.push(offer.grant_epoch);
+            columns.users.push(UserId::uuid(offer.user));
+            columns.others.push(offer.others);
+        }
+        columns
+    }
+
+    fn list(&self) -> [&(dyn ToSql + Sync); 9] {
+        [
+            &self.apps,
+            &self.capabilities,
+            &self.lanes,
+            &self.since,
+            &self.quotas,
+            &self.grants,
+            &self.epochs,
+            &self.users,
+            &self.others,
+        ]
+    }
+}
+
+/// Makes the claim that a turn stands for. Empty when others were faster, and then nothing is left behind.
 pub(super) async fn claim(
     store: &PgStore,
     call: &CallRecord,
     agent: &AgentId,
     offers: &[ClaimOffer],
-    max: u32,
+    turn: &Turn,
 ) -> StoreResult<Vec<QueueRequest>> {
-    let wanted = max.clamp(1, 50);
-    if !claimable(store, offers).await? {
-        return still_true(store, agent, offers).await.map(|()| Vec::new());
-    }
-    let arrays = Offers::new(offers)?;
-    let mut client = store.client().await?;
-    let step = store.begin(&mut client, call).await?;
-    let mut claimed = Vec::new();
-    let mut width = Width::Narrow;
-    let mut first = true;
-    loop {
-        let missing = wanted.saturating_sub(u32::try_from(claimed.len()).unwrap_or(u32::MAX));
-        let Some(size) = SIZES.iter().rev().copied().find(|size| *size <= missing) else { break };
-        let took = if first {
-            first = false;
-            let Some(took) = take_first(&step, agent, &arrays, size).await? else {
-                step.abandon().await;
-                return Err(StoreError::Stale);
-            };
-            took
-        } else {
-            take(&step, agent, &arrays, size, width).await?
-        };
-        let short = took.len() < usize::try_from(size).unwrap_or(usize::MAX);
-        claimed.extend(took);
-        match (short, width) {
-            (true, Width::Narrow) => width = Width::Wide,
-            (true, Width::Wide) => break,
-            (false, _) => {}
-        }
-    }
-    if claimed.is_empty() {
-        step.abandon().await;
-        return Ok(claimed);
-    }
+    let picks: Vec<(&ClaimOffer, Pick)> =
+        turn.picks.iter().filter_map(|pick| Some((offers.get(pick.offer)?, pick.clone()))).collect();
+    let capped = store.inner.queue.board().capped(turn.tenant);
+    let client = store.client().await?;
+    let (picks, rows) = if capped {
+        capped_claim(store, client, call, agent, turn.tenant, picks).await?
+    } else {
+        let rows = at_once(client, call, agent, &picks).await?;
+        (picks, rows)
+    };
+    settle(store, &picks, &rows)?;
+    let mut claimed = rows.iter().map(rows::request).collect::<StoreResult<Vec<_>>>()?;
     claimed.sort_by_key(|request| (request.created_at, request.id));
-    finish(step, &claimed).await?;
     Ok(claimed)
 }
 
-async fn finish(step: Step<'_>, claimed: &[QueueRequest]) -> StoreResult<()> {
-    let mut apps: Vec<AppId> = claimed.iter().map(|request| request.app).collect();
-    apps.sort_unstable();
-    apps.dedup();
-    for app in apps {
-        let of_app = claimed.iter().filter(|request| request.app == app);
-        let ids: Vec<_> = of_app.map(|request| request.id).collect();
-        step.outbox("requests.claimed", Some(app), json!({ "requests": ids, "state": "working" })).await?;
+async fn at_once(
+    client: Object,
+    call: &CallRecord,
+    agent: &AgentId,
+    picks: &[(&ClaimOffer, Pick)],
+) -> StoreResult<Vec<Row>> {
+    let rows = take(&client, call, agent, picks).await;
+    if matches!(rows, Err(StoreError::Unknown)) {
+        // The pool may not have noticed yet that this connection is dead; the next call must not get it.
+        drop(Object::take(client));
     }
-    let one = |request: &QueueRequest| {
-        json!({
-            "request": request.id, "app": request.app, "capability": request.capability, "epoch": request.epoch,
-            "attempt": request.attempt, "leaseUntil": request.lease_until,
-        })
-    };
-    let stored = json!({ "claimed": claimed.iter().map(one).collect::<Vec<_>>() });
-    let sentence = match claimed {
-        [only] => format!("Claimed \"{}\" of {}", only.capability, only.app_slug),
-        many => format!("Claimed {} requests", many.len()),
-    };
-    step.commit(sentence, facts(stored)).await?;
+    rows
+}
+
+/// Where something is capped, claims of the tenant come one after the other: what is held is counted under a lock.
+async fn capped_claim<'o>(
+    store: &PgStore,
+    mut client: Object,
+    call: &CallRecord,
+    agent: &AgentId,
+    tenant: TenantId,
+    picks: Vec<(&'o ClaimOffer, Pick)>,
+) -> StoreResult<(Vec<(&'o ClaimOffer, Pick)>, Vec<Row>)> {
+    let tx = client.transaction().await.map_err(broken("begin"))?;
+    let mut rooms = caps::lock(&tx, tenant).await?;
+    store.inner.queue.board().set_rooms(tenant, rooms.clone());
+    let fitting = picks.into_iter().filter_map(|(offer, mut pick)| {
+        pick.quota = rooms.fit(agent, offer, &pick.lane, pick.quota);
+        (pick.quota > 0).then_some((offer, pick))
+    });
+    let fitting: Vec<_> = fitting.collect();
+    if fitting.is_empty() {
+        return Ok((fitting, Vec::new()));
+    }
+    let rows = take(&tx, call, agent, &fitting).await?;
+    if !rows.is_empty() {
+        tx.commit().await.map_err(committing("claim"))?;
+    }
+    Ok((fitting, rows))
+}
+
+/// Runs the statement. No row when nothing could be taken (and in a transaction, that is over then).
+async fn take<C>(client: &C, call: &CallRecord, agent: &AgentId, picks: &[(&ClaimOffer, Pick)]) -> StoreResult<Vec<Row>>
+where
+    C: GenericClient + Sync,
+{
+    let statement = client.prepare_typed_cached(text(), &types()).await.map_err(broken("claim"))?;
+    let (guard, entry, columns) =
+        (guard::Parameters::new(call, None), once::Entry::new(&call.draft), Columns::new(picks));
+    let agent = agent.as_str();
+    let own = columns.list();
+    let parameters: Vec<&(dyn ToSql + Sync)> =
+        guard.list().into_iter().chain(entry.list()).chain(own).chain([&agent as &(dyn ToSql + Sync)]).collect();
+    match client.query(&statement, &parameters).await {
+        Ok(rows) => Ok(rows),
+        Err(error) => stopped(client, call, &error).await,
+    }
+}
+
+pub(super) fn types() -> Vec<Type> {
+    guard::TYPES.into_iter().chain(once::TYPES).chain(TYPES).collect()
+}
+
+fn text() -> &'static str {
+    static TEXT: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    TEXT.get_or_init(claim_text)
+}
+
+async fn stopped<C>(client: &C, call: &CallRecord, error: &Error) -> StoreResult<Vec<Row>>
+where
+    C: GenericClient + Sync,
+{
+    // Another claim took the same key, of which only one may be worked on: look again.
+    if error.code() == Some(&tokio_postgres::error::SqlState::UNIQUE_VIOLATION) {
+        return Ok(Vec::new());
+    }
+    let Some(verdict) = verdict(error) else { return Err(classify("claim", error, StoreError::Unknown)) };
+    match passed(&verdict).check()? {
+        Key::Unused => Ok(Vec::new()),
+        Key::Used => Err(guard::used(client, call).await?.into()),
+    }
+}
+
+pub(super) fn passed(verdict: &Value) -> Passed {
+    let flag = |name: &str| verdict.get(name).and_then(Value::as_bool).unwrap_or(false);
+    Passed { free: flag("free"), live: flag("live"), fresh: flag("fresh"), ok: flag("ok") }
+}
+
+/// Tells the board what became of its picks.
+fn settle(store: &PgStore, picks: &[(&ClaimOffer, Pick)], rows: &[Row]) -> StoreResult<()> {
+    let mut took: Vec<(u32, Option<DateTime<Utc>>)> = vec![(0, None); picks.len()];
+    for row in rows {
+        let place = usize::try_from(column::<i64>(row, "place")?).unwrap_or_default();
+        if let Some((taken, last)) = took.get_mut(place.saturating_sub(1)) {
+            *taken += 1;
+            *last = (*last).max(Some(column(row, "rank")?));
+        }
+    }
+    let mut board = store.inner.queue.board();
+    for ((offer, pick), (taken, last)) in picks.iter().zip(took) {
+        board.settle(offer, pick, taken, last);
+    }
     Ok(())
-}
-
-const STILL_TRUE: &str = concat!("SELECT count(*) AS live FROM ", offers!(), " JOIN ", live!(), " WHERE g.agent = $7");
-
-/// Nothing was found, but was the question right? Offers made from grants that moved on are answered `Stale`, so that
-/// nobody waits on them.
-async fn still_true(store: &PgStore, agent: &AgentId, offers: &[ClaimOffer]) -> StoreResult<()> {
-    if offers.is_empty() {
-        return Ok(());
-    }
-    let arrays = Offers::new(offers)?;
-    let client = store.client().await?;
-    let agent = agent.as_str();
-    let [apps, capabilities, grants, epochs, users, others] = arrays.list();
-    let parameters = [apps, capabilities, grants, epochs, users, others, &agent];
-    let live: i64 = column(&one(&client, "live offers", STILL_TRUE, &parameters).await?, "live")?;
-    if usize::try_from(live).unwrap_or(0) < offers.len() { Err(StoreError::Stale) } else { Ok(()) }
-}
-
-/// Locks the grants and takes a first batch. `None` when a grant is no longer what its offer was made from.
-async fn take_first(
-    step: &Step<'_>,
-    agent: &AgentId,
-    offers: &Offers<'_>,
-    size: u32,
-) -> StoreResult<Option<Vec<QueueRequest>>> {
-    let agent = agent.as_str();
-    let [apps, capabilities, grants, epochs, users, others] = offers.list();
-    let parameters = [apps, capabilities, grants, epochs, users, others, &agent];
-    let tx = step.tx();
-    let lock = tx.prepare_cached(LOCK_GRANTS).await.map_err(broken("lock grants"))?;
-    let take = tx.prepare_cached(&claim_text(size, Width::Narrow)).await.map_err(broken("claim"))?;
-    // Sent together, run in this order: grants are locked before requests, as everywhere else.
-    let (live, took) =
-        try_join!(tx.query(&lock, &parameters), tx.query(&take, &parameters)).map_err(broken("claim"))?;
-    if live.len() < offers.apps.len() {
-        return Ok(None);
-    }
-    took.iter().map(rows::request).collect::<StoreResult<Vec<_>>>().map(Some)
-}
-
-async fn take(
-    step: &Step<'_>,
-    agent: &AgentId,
-    offers: &Offers<'_>,
-    size: u32,
-    width: Width,
-) -> StoreResult<Vec<QueueRequest>> {
-    let agent = agent.as_str();
-    let [apps, capabilities, grants, epochs, users, others] = offers.list();
-    let parameters = [apps, capabilities, grants, epochs, users, others, &agent];
-    let rows = all(step.tx(), "claim", &claim_text(size, width), &parameters).await?;
-    rows.iter().map(rows::request).collect()
 }

@@ -18,7 +18,7 @@ macro_rules! columns {
         "r.id, r.tenant, r.app, a.slug AS app_slug, r.capability, r.payload, r.state, r.requester_user, r.requester_label,
          r.attempt, r.attempts, r.epoch, r.holder, r.holder_grant, r.acknowledged, r.lease_seconds, r.lease_until,
          r.hard_seconds, r.hard_until, r.priority, r.next_at, r.progress, r.result, r.reason, r.questions, r.past_attempts,
-         r.replay_of, r.created_at, r.updated_at"
+         r.replay_of, r.created_at, r.updated_at, r.lane, r.rank, r.ready"
     };
 }
 pub(super) use columns;

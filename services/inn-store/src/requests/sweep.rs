@@ -43,10 +43,14 @@ const LOCK: &str = concat!(
      ORDER BY r.created_at, r.id LIMIT 200 FOR UPDATE OF r SKIP LOCKED"
 );
 
-/// Rows whose back-off is over since a moment ago: their waiters have not been told yet.
+/// Rows whose pause is over wait for nothing but an agent from now on.
 const RIPE: &str = "
-SELECT DISTINCT app FROM inn.requests
-WHERE state = 'submitted' AND attempt > 0 AND next_at > now() - interval '5 seconds' AND next_at <= now()";
+WITH ripe AS (
+    SELECT id FROM inn.requests WHERE state = 'submitted' AND NOT ready AND next_at <= now()
+    ORDER BY next_at LIMIT 1000 FOR UPDATE SKIP LOCKED
+), woken AS (
+    UPDATE inn.requests r SET ready = true FROM ripe WHERE r.id = ripe.id RETURNING r.app
+) SELECT DISTINCT app FROM woken";
 
 /// Answers the apps with something newly claimable.
 pub(super) async fn sweep(store: &PgStore) -> StoreResult<Vec<AppId>> {

@@ -1,4 +1,5 @@
 mod claims;
+mod fairness;
 mod holding;
 mod operating;
 mod sweeping;
@@ -91,8 +92,7 @@ async fn a_request_is_taken_back_once_even_from_under_a_claim() {
     let (waiting, held) = (world.asked(&world.request()).await, world.asked(&world.request()).await);
     let grant = world.queue_grant().await;
     world.store.cancel(&world.call("requests.cancel"), world.app.id, waiting.id, "changed my mind").await.unwrap();
-    let claimed =
-        world.store.claim(&world.call("x"), &world.agent, &[crate::people::fixture::offer(&grant)], 5).await.unwrap();
+    let claimed = world.claim(&world.agent, &[crate::people::fixture::offer(&grant)], 5).await.unwrap();
     assert_eq!(claimed.iter().map(|request| request.id).collect::<Vec<_>>(), [held.id]);
     let canceled = world.store.cancel(&world.call("x"), world.app.id, held.id, "stop\0it").await.unwrap();
     assert_eq!((canceled.state, canceled.reason.as_deref()), (RequestState::Canceled, Some("stop\u{fffd}it")));

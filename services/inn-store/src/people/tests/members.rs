@@ -102,7 +102,7 @@ async fn removing_a_member_takes_their_grants_claims_and_sessions_in_the_tenant(
     let grant = world.granted(&world.agent, bob, &["queue:summarise-board"], true).await;
     let mine = world.queue_grant().await;
     let request = world.asked(&world.request()).await;
-    let held = world.store.claim(&world.call("x"), &world.agent, &[offer(&grant)], 1).await.unwrap();
+    let held = world.claim(&world.agent, &[offer(&grant)], 1).await.unwrap();
     assert_eq!(held[0].id, request.id);
 
     let receipt = world.store.remove_member(&world.call("members.remove"), world.tenant, bob).await.unwrap();

@@ -5,7 +5,7 @@ use inn_protocol::Code;
 use inn_protocol::people::Role;
 use inn_protocol::request::{NewRequest, RequestState};
 
-use crate::people::fixture::{CAPABILITY, World, agent_number, code, offer};
+use crate::people::fixture::{CAPABILITY, World, agent_number, claim_with, code, offer};
 
 #[tokio::test]
 async fn a_claim_takes_the_oldest_first_and_no_more_than_was_wanted() {
@@ -17,8 +17,7 @@ async fn a_claim_takes_the_oldest_first_and_no_more_than_was_wanted() {
     }
     let mut taken = Vec::new();
     for max in [1, 3, 7, 37, 50] {
-        let claimed =
-            world.store.claim(&world.call("requests.claim"), &world.agent, &[offer(&grant)], max).await.unwrap();
+        let claimed = world.claim(&world.agent, &[offer(&grant)], max).await.unwrap();
         taken.extend(claimed.iter().map(|request| request.id));
         let expected = usize::try_from(max).unwrap().min(claimed.len());
         assert_eq!(claimed.len(), expected);
@@ -40,13 +39,12 @@ async fn an_empty_claim_leaves_nothing_behind() {
     let world = World::new().await;
     let grant = world.queue_grant().await;
     let before = world.count("SELECT count(*) FROM inn.entries").await;
-    assert!(world.store.claim(&world.call("x"), &world.agent, &[offer(&grant)], 5).await.unwrap().is_empty());
-    assert!(world.store.claim(&world.call("x"), &world.agent, &[], 5).await.unwrap().is_empty());
-    assert!(!world.store.claimable(&[offer(&grant)]).await.unwrap());
-    assert!(!world.store.claimable(&[]).await.unwrap());
+    assert!(world.claim(&world.agent, &[offer(&grant)], 5).await.unwrap().is_empty());
+    assert!(world.claim(&world.agent, &[], 5).await.unwrap().is_empty());
+    assert_eq!(world.store.reserve(&world.agent, &[offer(&grant)], 5, true).await.unwrap(), None);
     assert_eq!(world.count("SELECT count(*) FROM inn.entries").await, before);
     world.asked(&world.request()).await;
-    assert!(world.store.claimable(&[offer(&grant)]).await.unwrap());
+    assert!(world.store.reserve(&world.agent, &[offer(&grant)], 5, true).await.unwrap().is_some());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -61,7 +59,7 @@ async fn fifty_claimers_at_once_never_share_a_request() {
         .map(|_| {
             let (store, call, agent, offer) =
                 (world.store.clone(), world.call("x"), world.agent.clone(), offer(&grant));
-            tokio::spawn(async move { store.claim(&call, &agent, &[offer], 1).await.unwrap() })
+            tokio::spawn(async move { claim_with(&store, &call, &agent, &[offer], 1).await.unwrap() })
         })
         .collect();
     let mut taken = Vec::new();
@@ -85,7 +83,7 @@ async fn two_claimers_of_one_request_on_two_nodes_never_both_hold_it() {
         let asked = world.asked(&world.request()).await;
         let racers = [(&world.store, &grants[0]), (&other_node, &grants[1])].map(|(store, grant)| {
             let (store, grant, call) = (store.clone(), grant.clone(), world.call("x"));
-            tokio::spawn(async move { store.claim(&call, &grant.agent, &[offer(&grant)], 1).await.unwrap() })
+            tokio::spawn(async move { claim_with(&store, &call, &grant.agent, &[offer(&grant)], 1).await.unwrap() })
         });
         let mut holders = Vec::new();
         for racer in racers {
@@ -109,14 +107,14 @@ async fn an_agent_gets_only_requests_of_its_person_unless_others_were_consented(
     let narrow = world.granted(&world.agent, world.owner, &["queue:summarise-board"], false).await;
     let claim = |offers| {
         let world = &world;
-        async move { world.store.claim(&world.call("x"), &world.agent, &[offers], 10).await }
+        async move { world.claim(&world.agent, &[offers], 10).await }
     };
     let mut cheat = offer(&narrow);
     cheat.others = true;
     assert!(matches!(claim(cheat).await, Err(StoreError::Stale)), "an offer cannot be wider than its grant");
     let claimed = claim(offer(&narrow)).await.unwrap();
     assert_eq!(claimed.iter().map(|request| request.id).collect::<Vec<_>>(), [mine.id]);
-    assert!(!world.store.claimable(&[offer(&narrow)]).await.unwrap());
+    assert!(claim(offer(&narrow)).await.unwrap().is_empty());
 
     let wide = world.granted(&world.agent, world.owner, &["queue:summarise-board"], true).await;
     let claimed = claim(offer(&wide)).await.unwrap();
@@ -134,14 +132,18 @@ async fn an_offer_that_its_grant_does_not_carry_claims_nothing() {
     other_capability.capability = "send-money".to_owned();
     let mut other_app = offer(&grant);
     other_app.app = inn_protocol::AppId::new();
-    for wrong in [old, other_capability, other_app] {
-        let claim = world.store.claim(&world.call("x"), &world.agent, std::slice::from_ref(&wrong), 1).await;
+    for wrong in [other_capability, other_app] {
+        let claimed = world.claim(&world.agent, std::slice::from_ref(&wrong), 1).await;
+        assert!(matches!(claimed, Ok(none) if none.is_empty()), "{wrong:?}");
+    }
+    for wrong in [old] {
+        let claim = world.claim(&world.agent, std::slice::from_ref(&wrong), 1).await;
         assert!(matches!(claim, Err(StoreError::Stale)), "{wrong:?}: {claim:?}");
     }
-    let claim = world.store.claim(&world.call("x"), &agent_number(5), &[offer(&grant)], 1).await;
+    let claim = world.claim(&agent_number(5), &[offer(&grant)], 1).await;
     assert!(matches!(claim, Err(StoreError::Stale)), "another agent's grant: {claim:?}");
     let many = vec![offer(&grant); 501];
-    assert_eq!(code(world.store.claim(&world.call("x"), &world.agent, &many, 1).await), Code::InvalidParameter);
+    assert_eq!(code(world.claim(&world.agent, &many, 1).await), Code::InvalidParameter);
     assert_eq!(world.count("SELECT count(*) FROM inn.requests WHERE state = 'working'").await, 0);
 }
 
@@ -157,7 +159,7 @@ async fn a_revocation_racing_with_claims_leaves_no_claim_behind() {
             .map(|_| {
                 let (store, call, agent, offer) =
                     (world.store.clone(), world.call("x"), world.agent.clone(), offer(&grant));
-                tokio::spawn(async move { store.claim(&call, &agent, &[offer], 2).await })
+                tokio::spawn(async move { claim_with(&store, &call, &agent, &[offer], 2).await })
             })
             .collect();
         let revoked = world.store.revoke(&world.call("x"), world.tenant, grant.id).await.unwrap();
@@ -188,14 +190,15 @@ async fn a_claim_walks_the_index_of_waiting_rows_however_many_there_are() {
         SELECT gen_random_uuid(), $1, $2, $3, '{}', 'x', 60, 3 FROM generate_series(1, 20000)";
     world.admin.execute(text, &[&world.tenant.uuid(), &world.app.id.uuid(), &CAPABILITY]).await.unwrap();
     world.admin.batch_execute("ANALYZE inn.requests; SET plan_cache_mode = force_generic_plan").await.unwrap();
-    let claim = super::super::claim::claim_text(20, super::super::claim::Width::Narrow);
-    world
-        .admin
-        .batch_execute(&format!("PREPARE claim (uuid[], text[], uuid[], bigint[], uuid[], boolean[], text) AS {claim}"))
-        .await
-        .unwrap();
+    let types: Vec<_> = super::super::claim::types().iter().map(|of| of.name().replace('_', "")).collect();
+    let arrays = super::super::claim::types().iter().map(|of| of.name().starts_with('_')).collect::<Vec<_>>();
+    let types: Vec<_> =
+        types.iter().zip(&arrays).map(|(of, array)| if *array { format!("{of}[]") } else { of.clone() }).collect();
+    let text = super::super::claim::claim_text();
+    world.admin.batch_execute(&format!("PREPARE claim ({}) AS {text}", types.join(", "))).await.unwrap();
     let explain = format!(
-        "EXPLAIN EXECUTE claim ('{{{}}}', '{{{CAPABILITY}}}', '{{{}}}', '{{{}}}', '{{{}}}', '{{true}}', '{}')",
+        "EXPLAIN EXECUTE claim ({}, '{{{}}}', '{{{CAPABILITY}}}', '{{~x}}', '{{-infinity}}', '{{20}}', '{{{}}}', '{{{}}}', '{{{}}}', '{{true}}', '{}')",
+        vec!["NULL"; 28].join(", "),
         grant.app.uuid(),
         grant.id.uuid(),
         grant.epoch,
@@ -215,7 +218,7 @@ async fn an_agent_answers_requests_only_while_its_person_is_an_editor_at_least()
     let grant = world.granted(&world.agent, bob, &["queue:summarise-board"], true).await;
     world.asked(&world.request()).await;
     let offered = || async { world.store.queue_grants(&world.agent).await.unwrap().len() };
-    let claim = || async { world.store.claim(&world.call("x"), &world.agent, &[offer(&grant)], 1).await };
+    let claim = || async { world.claim(&world.agent, &[offer(&grant)], 1).await };
     assert_eq!(offered().await, 1);
     let takes_away = [
         "UPDATE inn.members SET role = 'viewer' WHERE user_id = $1",
@@ -230,7 +233,6 @@ async fn an_agent_answers_requests_only_while_its_person_is_an_editor_at_least()
     for (taken, given) in takes_away.into_iter().zip(gives_back) {
         world.admin.execute(taken, &[&bob.uuid()]).await.unwrap();
         assert_eq!(offered().await, 0, "{taken}");
-        assert!(!world.store.claimable(&[offer(&grant)]).await.unwrap(), "{taken}");
         let refused = claim().await;
         assert!(matches!(refused, Err(StoreError::Stale)), "{taken}: {refused:?}");
         world.admin.execute(given, &[&bob.uuid()]).await.unwrap();
@@ -249,7 +251,7 @@ async fn a_claim_waits_for_the_change_of_its_persons_role() {
     world.admin.batch_execute(lowers).await.unwrap();
     let claim = tokio::spawn({
         let (store, call, agent, offer) = (world.store.clone(), world.call("x"), world.agent.clone(), offer(&grant));
-        async move { store.claim(&call, &agent, &[offer], 1).await }
+        async move { claim_with(&store, &call, &agent, &[offer], 1).await }
     });
     let watcher = world.db.admin().await;
     let waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";

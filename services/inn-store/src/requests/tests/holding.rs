@@ -31,7 +31,7 @@ impl Held {
 }
 
 async fn claim(world: &World, grant: &Grant) -> QueueRequest {
-    world.store.claim(&world.call("x"), &grant.agent, &[offer(grant)], 1).await.unwrap().remove(0)
+    world.claim(&grant.agent, &[offer(grant)], 1).await.unwrap().remove(0)
 }
 
 #[tokio::test]
@@ -80,11 +80,10 @@ async fn a_failed_attempt_waits_and_the_last_one_ends_it() {
     let held = Held::new(|world| NewRequest { attempts: 2, ..world.request() }).await;
     let failed = held.say(held.request.epoch, HoldCommand::Fail { reason: "no network".to_owned() }).await.unwrap();
     assert_eq!((failed.state, failed.attempt, failed.holder.clone()), (RequestState::Submitted, 1, None));
-    let waits =
-        held.world.store.claim(&held.world.call("x"), &held.world.agent, &[offer(&held.grant)], 1).await.unwrap();
+    let waits = held.world.claim(&held.world.agent, &[offer(&held.grant)], 1).await.unwrap();
     assert!(waits.is_empty(), "the next attempt waits a little");
-    assert!(!held.world.store.claimable(&[offer(&held.grant)]).await.unwrap());
-    held.world.admin.batch_execute("UPDATE inn.requests SET next_at = now()").await.unwrap();
+    assert!(held.world.claim(&held.world.agent, &[offer(&held.grant)], 1).await.unwrap().is_empty());
+    held.world.admin.batch_execute("UPDATE inn.requests SET next_at = now(), ready = true").await.unwrap();
     let second = claim(&held.world, &held.grant).await;
     let ended = held.say(second.epoch, HoldCommand::Fail { reason: "still no network".to_owned() }).await.unwrap();
     assert_eq!(ended.state, RequestState::Failed);

@@ -10,7 +10,7 @@ use crate::people::fixture::{World, code, offer, refusal};
 
 async fn held(world: &World, grant: &Grant) -> QueueRequest {
     world.asked(&world.request()).await;
-    let request = world.store.claim(&world.call("x"), &world.agent, &[offer(grant)], 1).await.unwrap().remove(0);
+    let request = world.claim(&world.agent, &[offer(grant)], 1).await.unwrap().remove(0);
     say(world, &request, HoldCommand::Heartbeat).await.unwrap()
 }
 
@@ -75,7 +75,7 @@ async fn what_is_taken_back_fences_its_holder_and_can_be_claimed_at_once() {
     let lost = refusal(say(&world, &request, HoldCommand::Heartbeat).await);
     assert_eq!(lost.code, Code::ClaimLost);
     assert_eq!(lost.lost.map(|lost| (lost.state, lost.epoch)), Some((RequestState::Submitted, request.epoch)));
-    let again = world.store.claim(&world.call("x"), &world.agent, &[offer(&grant)], 1).await.unwrap().remove(0);
+    let again = world.claim(&world.agent, &[offer(&grant)], 1).await.unwrap().remove(0);
     assert_eq!((again.id, again.epoch), (request.id, request.epoch + 1));
     let lost = refusal(say(&world, &request, HoldCommand::Heartbeat).await);
     assert_eq!(lost.lost.map(|lost| lost.epoch), Some(again.epoch), "the new epoch is told");
@@ -105,7 +105,7 @@ async fn past_attempts_are_told_in_order_and_the_oldest_are_forgotten() {
     world.asked(&world.request()).await;
     let rounds = QueueRequest::MOST_PAST + 3;
     for round in 0..rounds {
-        let claimed = world.store.claim(&world.call("x"), &world.agent, &[offer(&grant)], 1).await.unwrap().remove(0);
+        let claimed = world.claim(&world.agent, &[offer(&grant)], 1).await.unwrap().remove(0);
         let release = HoldCommand::Release { reason: format!("round {round}") };
         say(&world, &claimed, release).await.unwrap();
     }
@@ -121,7 +121,7 @@ async fn a_claim_without_a_word_goes_back_and_says_so() {
     let world = World::new().await;
     let grant = world.queue_grant().await;
     world.asked(&world.request()).await;
-    let claimed = world.store.claim(&world.call("x"), &world.agent, &[offer(&grant)], 1).await.unwrap().remove(0);
+    let claimed = world.claim(&world.agent, &[offer(&grant)], 1).await.unwrap().remove(0);
     world.admin.batch_execute("UPDATE inn.requests SET lease_until = now() - interval '1 ms'").await.unwrap();
     world.store.sweep_requests().await.unwrap();
     let back = world.store.request(world.app.id, claimed.id).await.unwrap().unwrap();

@@ -13,7 +13,7 @@ async fn a_holder_that_died_loses_its_lease_and_the_next_one_gets_the_work() {
     let world = World::new().await;
     let grant = world.queue_grant().await;
     let asked = world.asked(&world.request()).await;
-    let first = world.store.claim(&world.call("x"), &world.agent, &[offer(&grant)], 1).await.unwrap().remove(0);
+    let first = world.claim(&world.agent, &[offer(&grant)], 1).await.unwrap().remove(0);
     assert!(world.store.sweep_requests().await.unwrap().is_empty(), "a live lease is left alone");
     world.admin.batch_execute(EXPIRE).await.unwrap();
     world.store.sweep_requests().await.unwrap();
@@ -28,7 +28,7 @@ async fn a_holder_that_died_loses_its_lease_and_the_next_one_gets_the_work() {
     world.admin.batch_execute("UPDATE inn.requests SET next_at = now()").await.unwrap();
     let ready = world.store.sweep_requests().await.unwrap();
     assert_eq!(ready, [world.app.id], "the end of a back-off is told");
-    let second = world.store.claim(&world.call("x"), &world.agent, &[offer(&grant)], 1).await.unwrap().remove(0);
+    let second = world.claim(&world.agent, &[offer(&grant)], 1).await.unwrap().remove(0);
     assert!(second.epoch > first.epoch);
     let old =
         world.store.hold(&world.call("x"), asked.id, &world.agent, first.epoch, &HoldCommand::Complete(json!(1))).await;
@@ -45,7 +45,7 @@ async fn a_request_whose_attempts_are_used_up_ends_with_a_reason() {
     let world = World::new().await;
     let grant = world.queue_grant().await;
     let asked = world.asked(&NewRequest { attempts: 1, ..world.request() }).await;
-    world.store.claim(&world.call("x"), &world.agent, &[offer(&grant)], 1).await.unwrap();
+    world.claim(&world.agent, &[offer(&grant)], 1).await.unwrap();
     world.admin.batch_execute(EXPIRE).await.unwrap();
     world.store.sweep_requests().await.unwrap();
     let ended = world.store.request(world.app.id, asked.id).await.unwrap().unwrap();
@@ -66,7 +66,7 @@ async fn nothing_waits_for_ever_and_a_removed_app_leaves_no_queue() {
     assert_eq!(ended.state, RequestState::Failed);
     assert!(ended.reason.unwrap().starts_with("nobody_came"));
 
-    world.store.claim(&world.call("x"), &world.agent, &[offer(&grant)], 1).await.unwrap();
+    world.claim(&world.agent, &[offer(&grant)], 1).await.unwrap();
     let text = "UPDATE inn.apps SET status = 'removed', updated_at = now() - interval '2 minutes'";
     world.admin.batch_execute(text).await.unwrap();
     assert_eq!(world.store.stuck().await.unwrap(), 1);
@@ -81,7 +81,7 @@ async fn a_lease_nobody_sweeps_counts_as_stuck() {
     let world = World::new().await;
     let grant = world.queue_grant().await;
     world.asked(&world.request()).await;
-    world.store.claim(&world.call("x"), &world.agent, &[offer(&grant)], 1).await.unwrap();
+    world.claim(&world.agent, &[offer(&grant)], 1).await.unwrap();
     assert_eq!(world.store.stuck().await.unwrap(), 0);
     world.admin.batch_execute("UPDATE inn.requests SET lease_until = now() - interval '2 minutes'").await.unwrap();
     assert_eq!(world.store.stuck().await.unwrap(), 1);
@@ -119,7 +119,7 @@ async fn ended_requests_never_change_and_move_to_the_history() {
     let world = World::new().await;
     let grant = world.queue_grant().await;
     let asked = world.asked(&world.request()).await;
-    let held = world.store.claim(&world.call("x"), &world.agent, &[offer(&grant)], 1).await.unwrap().remove(0);
+    let held = world.claim(&world.agent, &[offer(&grant)], 1).await.unwrap().remove(0);
     world
         .store
         .hold(&world.call("x"), asked.id, &world.agent, held.epoch, &HoldCommand::Complete(json!({ "ok": 1 })))
@@ -156,7 +156,7 @@ async fn the_queue_is_refused_and_not_lost_when_the_grant_in_the_call_moved() {
     let world = World::new().await;
     let grant = world.queue_grant().await;
     let asked = world.asked(&world.request()).await;
-    let held = world.store.claim(&world.call("x"), &world.agent, &[offer(&grant)], 1).await.unwrap().remove(0);
+    let held = world.claim(&world.agent, &[offer(&grant)], 1).await.unwrap().remove(0);
     let mut call = world.call("x");
     call.live.grant = Some((grant.id, grant.epoch - 1));
     let refused = world.store.hold(&call, asked.id, &world.agent, held.epoch, &HoldCommand::Heartbeat).await;
