@@ -13,6 +13,8 @@ mod side;
 mod tables;
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod observed;
 #[cfg(test)]
 mod tests;
