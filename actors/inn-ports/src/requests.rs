@@ -2,12 +2,14 @@
 
 use async_trait::async_trait;
 use inn_protocol::app::AppSnapshot;
+use inn_protocol::queue::{NewLimit, QueueLimit};
 use inn_protocol::receipt::Receipt;
 use inn_protocol::register::CallRecord;
 use inn_protocol::request::{
     CancelFilter, ClaimOffer, HoldCommand, NewRequest, OperateCommand, QueueRequest, RequestState,
 };
-use inn_protocol::{AgentId, AppId, RequestId, UserId};
+use inn_protocol::{AgentId, AppId, RequestId, TenantId, UserId};
+use inn_rules::requests::Surroundings;
 use inn_rules::requests::board::Turn;
 
 use crate::error::StoreResult;
@@ -84,6 +86,13 @@ pub trait Requests: Send + Sync {
         filter: &CancelFilter,
         reason: &str,
     ) -> StoreResult<(u64, bool)>;
+    /// What stands around a request, as far as the store knows (what the release declares is not its business).
+    async fn around(&self, request: &QueueRequest) -> StoreResult<Surroundings>;
+    /// Weights and caps of a tenant.
+    async fn queue_limits(&self, tenant: TenantId) -> StoreResult<Vec<QueueLimit>>;
+    /// Sets one of them, in force from the next look of every node on (a second). Refused with `forbidden` when a tenant
+    /// is weighed by another than the platform's first.
+    async fn set_queue_limit(&self, call: &CallRecord, tenant: TenantId, limit: &NewLimit) -> StoreResult<Receipt>;
     /// Requeues or ends what lost its lease. Answers the apps with something newly claimable.
     async fn sweep_requests(&self) -> StoreResult<Vec<AppId>>;
     /// Non-terminal rows without owner, deadline or next step; must be 0.

@@ -100,6 +100,9 @@ pub enum Action {
         verb: &'static str,
     },
     CreateTenant,
+    ListQueueLimits,
+    /// A weight or cap of the queue.
+    SetQueueLimit,
     ListMembers,
     ManageMembers {
         verb: &'static str,
@@ -158,6 +161,8 @@ impl Action {
             Self::SignIn => "sessions.sign-in",
             Self::OwnSession { verb } => return format!("sessions.{verb}"),
             Self::CreateTenant => "tenants.create",
+            Self::ListQueueLimits => "queue.limits",
+            Self::SetQueueLimit => "queue.set-limit",
             Self::ListMembers => "members.list",
             Self::ManageMembers { verb } => return format!("members.{verb}"),
             Self::ListApps => "apps.list",
@@ -208,6 +213,7 @@ impl Action {
                 | Self::ReadFile { .. }
                 | Self::ViewRequest { .. }
                 | Self::ListRequests
+                | Self::ListQueueLimits
                 | Self::ListMembers
                 | Self::ListApps
                 | Self::ListGrants

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::{AppId, TenantId};
+use crate::AppId;
 
 /// What a limit is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -36,16 +36,18 @@ impl LimitKind {
     }
 }
 
-/// One weight or cap.
+/// One weight or cap, as it is in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueLimit {
-    pub tenant: TenantId,
     pub kind: LimitKind,
     /// Of an app or a capability.
     pub app: Option<AppId>,
-    /// The capability, the person's lane or the agent; empty for a tenant or an app.
+    pub app_slug: Option<String>,
+    /// The capability, the requester's lane or the agent; empty for a tenant or an app.
     pub subject: String,
+    /// The subject for people: an e-mail address, a name, the tenant's slug.
+    pub name: Option<String>,
     /// 1 to 100: how often it is served among its like.
     pub weight: u32,
     /// Requests held at one time; `None` for any number, 0 for none at all.
@@ -53,8 +55,25 @@ pub struct QueueLimit {
     pub updated_at: DateTime<Utc>,
 }
 
-impl QueueLimit {
+/// A weight or cap to be set. Weight 1 and no cap is what everything has from the beginning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewLimit {
+    pub kind: LimitKind,
+    /// Of an app or a capability.
+    pub app: Option<AppId>,
+    /// A tenant's slug, a capability's name, a person's e-mail address or name, an agent's id; empty for an app.
+    pub subject: String,
+    pub weight: u32,
+    pub most: Option<u32>,
+}
+
+impl NewLimit {
+    /// Highest weight.
     pub const MOST_WEIGHT: u32 = 100;
-    /// Highest cap that can be set.
-    pub const MOST: u32 = 100_000;
+    /// Highest cap.
+    pub const HIGHEST_CAP: u32 = 100_000;
+
+    pub fn is_default(&self) -> bool {
+        self.weight == 1 && self.most.is_none()
+    }
 }

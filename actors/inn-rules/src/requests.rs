@@ -11,6 +11,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod why;
 mod words;
 
 pub use machine::{
@@ -20,3 +21,4 @@ pub use machine::{
 pub use rooms::{Room, Rooms};
 pub use schema::{MAX_INSTANCE_BYTES, MAX_SCHEMA_BYTES, check_is_schema, check_schema};
 pub use turns::Turns;
+pub use why::{Reason, Surroundings, why};

@@ -209,6 +209,20 @@ impl Person {
         self.operate(id, "replay", &json!({"app": app})).await
     }
 
+    /// What a request waits for.
+    pub async fn request_why(&self, app: &str, id: &str) -> Answered {
+        self.get(format!("/v1/requests/{}/why{}", segment(id), query([("app", app)]))).await
+    }
+
+    pub async fn queue_limits(&self) -> Answered {
+        self.get("/v1/queue-limits".to_owned()).await
+    }
+
+    /// Sets weight and cap: `{"kind", "app", "subject", "weight", "most"}`.
+    pub async fn set_queue_limit(&self, limit: &Value) -> Answered {
+        self.post("/v1/queue-limits", limit).await
+    }
+
     /// Cancels up to 1,000 open requests of an app: `{"app", "capability", "state", "olderThanSeconds", "reason"}`.
     pub async fn cancel_requests(&self, filter: &Value) -> Answered {
         self.post("/v1/requests/cancel", filter).await

@@ -9,6 +9,7 @@ mod caps;
 mod claim;
 pub(crate) mod fencing;
 mod hold;
+mod limits;
 mod list;
 mod looks;
 mod operate;
@@ -16,15 +17,19 @@ mod rows;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod why;
 
 use async_trait::async_trait;
 use inn_ports::{AskReceipt, Requests, StoreResult};
 use inn_protocol::app::AppSnapshot;
+use inn_protocol::queue::{NewLimit, QueueLimit};
+use inn_protocol::receipt::Receipt;
 use inn_protocol::register::CallRecord;
 use inn_protocol::request::{
     CancelFilter, ClaimOffer, HoldCommand, NewRequest, OperateCommand, QueueRequest, RequestState,
 };
-use inn_protocol::{AgentId, AppId, RequestId, UserId};
+use inn_protocol::{AgentId, AppId, RequestId, TenantId, UserId};
+use inn_rules::requests::Surroundings;
 use inn_rules::requests::board::Turn;
 
 use crate::PgStore;
@@ -114,6 +119,18 @@ impl Requests for PgStore {
         reason: &str,
     ) -> StoreResult<(u64, bool)> {
         operate::cancel_many(self, call, app, filter, reason).await
+    }
+
+    async fn around(&self, request: &QueueRequest) -> StoreResult<Surroundings> {
+        why::around(self, request).await
+    }
+
+    async fn queue_limits(&self, tenant: TenantId) -> StoreResult<Vec<QueueLimit>> {
+        limits::list(self, tenant).await
+    }
+
+    async fn set_queue_limit(&self, call: &CallRecord, tenant: TenantId, limit: &NewLimit) -> StoreResult<Receipt> {
+        limits::set(self, call, tenant, limit).await
     }
 
     async fn sweep_requests(&self) -> StoreResult<Vec<AppId>> {

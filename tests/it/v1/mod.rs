@@ -9,6 +9,7 @@ mod grant_requests;
 mod grants;
 mod members;
 mod openapi;
+mod queue_limits;
 mod receipts;
 mod requests;
 mod session;

@@ -53,6 +53,8 @@ fn needs(action: &Action) -> Needs {
         | Action::AppAuth { .. }
         | Action::OwnSession { .. }
         | Action::CreateTenant
+        | Action::ListQueueLimits
+        | Action::SetQueueLimit
         | Action::ListMembers
         | Action::ManageMembers { .. }
         | Action::ListApps

@@ -77,12 +77,14 @@ fn audience(action: &Action) -> Audience {
         Action::OwnSession { .. } | Action::CreateTenant => Audience::Session,
         // Of grants a member sees and revokes the own ones, an owner all: the query says which.
         Action::ListMembers
+        | Action::ListQueueLimits
         | Action::ListApps
         | Action::Explain
         | Action::ReadReceipt { .. }
         | Action::ListGrants
         | Action::RevokeGrant { .. } => Audience::Member(Role::Viewer),
         Action::ManageMembers { .. }
+        | Action::SetQueueLimit
         | Action::Deploy { .. }
         | Action::ManageApp { .. }
         | Action::ReadRegister { .. } => Audience::Member(Role::Owner),

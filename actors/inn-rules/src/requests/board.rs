@@ -178,6 +178,14 @@ impl Board {
         };
     }
 
+    /// Weights or caps have changed: everything is looked at again before it is believed.
+    pub fn doubt(&mut self) {
+        for pile in self.piles.values_mut().flat_map(BTreeMap::values_mut) {
+            pile.looked_at = None;
+            pile.looked_lanes.clear();
+        }
+    }
+
     /// Whether claims of this tenant are capped, as far as is known.
     pub fn capped(&self, tenant: TenantId) -> bool {
         self.rooms.contains_key(&tenant)

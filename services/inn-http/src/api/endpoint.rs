@@ -3,8 +3,8 @@
 use actix_web::{Route, web};
 
 use super::{
-    agents, apps, audit, explain, grant_requests, grants, members, openapi, platform, queue, receipts, requests,
-    session, tenants, token,
+    agents, apps, audit, explain, grant_requests, grants, limits, members, openapi, platform, queue, receipts,
+    requests, session, tenants, token,
 };
 
 /// Who may knock at all. What they may do is the one decision's business.
@@ -118,6 +118,9 @@ pub static ENDPOINTS: &[Endpoint] = endpoints![
     POST "/v1/requests/{id}/end" Person "requests.end" "End it as failed" {"app": "string" "!", "reason": "string"} [] => queue::end;
     POST "/v1/requests/{id}/replay" Person "requests.replay" "Do a failed or canceled one again, as a new one" {"app": "string" "!"} [] => queue::replay;
     POST "/v1/requests/cancel" Person "requests.cancel-many" "Cancel up to 1,000 open requests of an app" {"app": "string" "!", "capability": "string", "state": "string", "olderThanSeconds": "integer", "reason": "string"} [] => queue::cancel_many;
+    GET "/v1/requests/{id}/why" Person "requests.view" "What a request waits for" {} ["app"] => queue::why;
+    GET "/v1/queue-limits" Person "queue.limits" "Weights and caps of the queue" {} [] => limits::list;
+    POST "/v1/queue-limits" Person "queue.set-limit" "Set weight and cap of an app, a capability, a person, an agent or a tenant" {"kind": "string" "!", "app": "string", "subject": "string", "weight": "integer", "most": "integer"} [] => limits::set;
     // The register
     GET "/v1/audit" Person "audit.search" "Entries, newest first" {} ["app", "agent", "grant", "user", "action", "outcome", "since", "before", "limit"] => audit::search;
     GET "/v1/audit/verify" Person "audit.verify" "Recompute digests, chain and heads" {} ["seq", "head"] => audit::verify;

@@ -8,6 +8,7 @@ pub mod endpoint;
 mod explain;
 mod grant_requests;
 mod grants;
+mod limits;
 mod members;
 mod openapi;
 mod platform;

@@ -8,7 +8,7 @@ use inn_ports::{Store, StoreResult, Topic};
 use inn_protocol::call::{Action, Place};
 use inn_protocol::request::{CancelFilter, NewRequest, OperateCommand, QueueRequest, RequestState};
 use inn_protocol::{AppId, Code, Refusal, RequestId};
-use inn_rules::requests::{check_schema, replayable};
+use inn_rules::requests::{self as rules, Surroundings, check_schema, replayable};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -67,6 +67,27 @@ pub(super) async fn view(incoming: Incoming, path: Path<String>) -> Result<HttpR
         })
         .await?;
     Ok(respond::ok(incoming.id, &request))
+}
+
+/// What it waits for: what stops it first, then what only delays it.
+pub(super) async fn why(incoming: Incoming, path: Path<String>) -> Result<HttpResponse, ApiError> {
+    let id: RequestId = incoming.fit(path.parse().map_err(|_| Refusal::not_found())).await?;
+    let slug = incoming.param("app").map(str::to_owned);
+    let incoming = at_app(incoming, slug)?;
+    let store = &incoming.state.store;
+    let answer: Value = incoming
+        .read(Action::ViewRequest { request: id }, |admitted| async move {
+            person(&admitted.caller)?;
+            let app = admitted.app()?;
+            let request = store.request(app.id, id).await?;
+            let request =
+                request.filter(|request| may_see(&admitted.caller, request)).ok_or_else(Refusal::not_found)?;
+            let declared = app.definition.capability(&request.capability).is_some();
+            let around = Surroundings { declared, ..store.around(&request).await? };
+            Ok(json!({"id": request.id, "state": request.state, "waitsFor": rules::why(&request, &around)}))
+        })
+        .await?;
+    Ok(respond::ok(incoming.id, &answer))
 }
 
 #[derive(Deserialize)]

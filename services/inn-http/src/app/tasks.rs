@@ -8,8 +8,8 @@ use inn_protocol::app::{AppSnapshot, Capability};
 use inn_protocol::call::Action;
 use inn_protocol::caller::Caller;
 use inn_protocol::people::Role;
-use inn_protocol::request::{NewRequest, OperateCommand, QueueRequest, RequestState};
-use inn_protocol::{Code, Refusal, RequestId, UserId, Violation};
+use inn_protocol::request::{NewRequest, OperateCommand, QueueRequest, RequestState, Unique, UniqueMode};
+use inn_protocol::{Code, Refusal, RequestId, UserId, Violation, canonical};
 use inn_rules::requests::check_schema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -24,9 +24,10 @@ const MAX_OPEN: u32 = 10_000;
 const POLL_AFTER_MS: u32 = 2_000;
 const LIST_LIMIT: u32 = 200;
 const DEFAULT_PRIORITY: u8 = 3;
+const MAX_UNIQUE_KEY: usize = 200;
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Ask {
     capability: String,
     #[serde(default)]
@@ -34,6 +35,36 @@ struct Ask {
     /// 1 is served first, 5 last, among what the same requester asked for.
     #[serde(default)]
     priority: Option<u8>,
+    /// Of identical requests of this requester one waits (`queued`), is worked on (`running`), or one of each (`both`).
+    #[serde(default)]
+    unique: Option<UniqueMode>,
+    /// What makes them identical; the payload, when it is left out.
+    #[serde(default)]
+    unique_key: Option<String>,
+}
+
+impl Ask {
+    /// The key is one of this capability and requester: nobody joins, or waits for, what somebody else asked for.
+    fn unique(&self, caller: &Caller) -> Option<Unique> {
+        let mode = self.unique?;
+        let same = match &self.unique_key {
+            Some(key) => json!({"key": key}),
+            None => json!({"payload": self.payload}),
+        };
+        let requester = caller.user().map_or_else(|| label(caller), |user| user.to_string());
+        Some(Unique { mode, key: canonical::digest(&json!({"requester": requester, "same": same})) })
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        let usable = |key: &String| (1..=MAX_UNIQUE_KEY).contains(&key.chars().count());
+        let expected = match &self.unique_key {
+            Some(_) if self.unique.is_none() => "nothing without unique",
+            Some(key) if !usable(key) => "1 to 200 characters",
+            _ => return Ok(()),
+        };
+        let violation = Violation::new(Code::InvalidParameter, "uniqueKey", expected);
+        Err(Refusal::violations("The key is not usable.", vec![violation]))
+    }
 }
 
 /// `POST /api/_a2app/tasks`
@@ -41,22 +72,24 @@ pub(super) async fn ask(incoming: Incoming) -> Result<HttpResponse, ApiError> {
     let fail = |refusal| incoming.fail(refusal);
     let ask: Ask = incoming.document().await?;
     let priority = incoming.fit(priority(ask.priority)).await?;
+    incoming.fit(ask.check()).await?;
     let call = incoming.call(Action::Ask { capability: ask.capability.clone() }, Value::Null);
     let (store, bus) = (Arc::clone(&incoming.state.store), Arc::clone(&incoming.state.bus));
     let id = RequestId::new();
-    let (capability, payload) = (Arc::new(ask.capability), Arc::new(ask.payload));
+    let ask = Arc::new(ask);
     let asked = incoming.state.gateway.perform(call, move |admitted| {
         let (store, bus) = (Arc::clone(&store), Arc::clone(&bus));
-        let (name, payload) = (Arc::clone(&capability), Arc::clone(&payload));
+        let ask = Arc::clone(&ask);
         async move {
             let app = Arc::clone(admitted.app()?);
-            let capability = app.definition.capability(&name).ok_or_else(Refusal::internal)?;
-            check_schema(&capability.input, &payload, "payload")?;
+            let capability = app.definition.capability(&ask.capability).ok_or_else(Refusal::internal)?;
+            check_schema(&capability.input, &ask.payload, "payload")?;
             let request = NewRequest {
-                payload: (*payload).clone(),
+                payload: ask.payload.clone(),
                 requester: admitted.caller.user(),
                 requester_label: label(&admitted.caller),
                 priority,
+                unique: ask.unique(&admitted.caller),
                 ..new_request(id, &app, capability)
             };
             let asked = store.ask(&admitted.record, &app, &request).await?;

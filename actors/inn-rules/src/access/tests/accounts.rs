@@ -74,6 +74,8 @@ fn somebody_of_one_app_is_nobody_in_another_and_on_the_platform() {
             action,
             Action::OwnSession { .. }
                 | Action::CreateTenant
+                | Action::ListQueueLimits
+                | Action::SetQueueLimit
                 | Action::ListMembers
                 | Action::ManageMembers { .. }
                 | Action::ListApps
@@ -99,7 +101,7 @@ fn somebody_of_one_app_is_nobody_in_another_and_on_the_platform() {
         assert!(asked(&here, &action, None, PUBLIC).is_err(), "{action:?}");
         seen += 1;
     }
-    assert_eq!(seen, 19);
+    assert_eq!(seen, 21);
 }
 
 #[test]

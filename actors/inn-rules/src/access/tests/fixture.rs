@@ -197,6 +197,8 @@ pub(super) fn actions() -> Vec<Action> {
         Action::SignIn,
         Action::OwnSession { verb: "show" },
         Action::CreateTenant,
+        Action::ListQueueLimits,
+        Action::SetQueueLimit,
         Action::ListMembers,
         Action::ManageMembers { verb: "add" },
         Action::ListApps,

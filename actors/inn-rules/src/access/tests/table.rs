@@ -80,6 +80,8 @@ fn every_action_for_every_kind_of_caller() {
         "sessions.sign-in    ++++++ffffff",
         "sessions.show       uuu+++ffffff",
         "tenants.create      uuu+++fffff+",
+        "queue.limits        uuu+++ffffu+",
+        "queue.set-limit     uuuff+ffffu+",
         "members.list        uuu+++ffffu+",
         "members.add         uuuff+ffffu+",
         "apps.list           uuu+++ffffu+",

@@ -262,3 +262,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn in_doubt_everything_is_looked_at_again() {
+    let (mut board, offer) = (Board::default(), offer(TenantId::new(), AppId::new()));
+    shown(&mut board, &offer, &[("ada", 1)]);
+    assert_eq!(board.stale(std::slice::from_ref(&offer), 1), []);
+    board.doubt();
+    assert_eq!(board.stale(std::slice::from_ref(&offer), 1), [look(&offer)]);
+}

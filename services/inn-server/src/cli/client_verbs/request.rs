@@ -64,6 +64,23 @@ enum RequestVerb {
         #[arg(default_value = "{}")]
         payload: String,
     },
+    /// What a request waits for
+    Why { app: String, id: String },
+    /// Weights and caps of the queue
+    Limits,
+    /// Set weight and cap of an app, a capability, a person, an agent or a tenant; without either, they are gone
+    Limit {
+        /// tenant, app, capability, person or agent
+        kind: String,
+        /// Tenant's slug, app's slug, `app/capability`, e-mail address or name, agent's id
+        subject: String,
+        /// 1 to 100: how often it is served among its like
+        #[arg(long)]
+        weight: Option<u32>,
+        /// Requests held at one time; 0 pauses it
+        #[arg(long)]
+        most: Option<u32>,
+    },
     /// Cancel a request
     Cancel {
         app: String,
@@ -119,7 +136,7 @@ enum RequestVerb {
         /// Only of this kind (repeat it)
         #[arg(long = "capability")]
         capabilities: Vec<String>,
-        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=50))]
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
         max: u32,
         /// Seconds to wait for one
         #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=30))]
@@ -201,6 +218,40 @@ pub(crate) async fn run(args: RequestArgs) -> CliResult<()> {
         RequestVerb::Show { app, id } => {
             let answer = context.person()?.request(&app, &id).await?.json()?;
             out.answer(&answer, |request| serde_json::to_string_pretty(request).unwrap_or_default());
+            return Ok(());
+        }
+        RequestVerb::Why { app, id } => {
+            let answer = context.person()?.request_why(&app, &id).await?.json()?;
+            out.answer(&answer, |answer| {
+                let reasons = answer.get("waitsFor").and_then(Value::as_array);
+                let lines = reasons.into_iter().flatten().map(|reason| match text(reason, "/fix") {
+                    fix if fix.is_empty() => text(reason, "/sentence"),
+                    fix => format!("{}\n  {fix}", text(reason, "/sentence")),
+                });
+                let lines = lines.collect::<Vec<_>>().join("\n");
+                if lines.is_empty() { format!("It has ended: {}.", text(answer, "/state")) } else { lines }
+            });
+            return Ok(());
+        }
+        RequestVerb::Limits => {
+            let answer = context.person()?.queue_limits().await?.json()?;
+            let columns =
+                [("kind", "/kind"), ("app", "/appSlug"), ("name", "/name"), ("weight", "/weight"), ("most", "/most")];
+            out.table(&answer, &columns, "Everything has weight 1 and no cap.");
+            return Ok(());
+        }
+        RequestVerb::Limit { kind, subject, weight, most } => {
+            let (app, subject) = match kind.as_str() {
+                "app" => (Some(subject.as_str()), ""),
+                "capability" => {
+                    let (app, name) = subject.split_once('/').unwrap_or(("", &subject));
+                    (Some(app).filter(|app| !app.is_empty()), name)
+                }
+                _ => (None, subject.as_str()),
+            };
+            let limit = json!({"kind": kind, "app": app, "subject": subject, "weight": weight, "most": most});
+            let answer = context.person()?.set_queue_limit(&limit).await?.json()?;
+            out.answer(&answer, |receipt| text(receipt, "/sentence"));
             return Ok(());
         }
         RequestVerb::Ask { app, capability, payload } => {
