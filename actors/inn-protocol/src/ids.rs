@@ -90,6 +90,8 @@ id!(/// One call. Its receipt and its register entry carry the same id.
     CallId, "call");
 id!(/// Work an app asks of an agent.
     RequestId, "req");
+id!(/// One run of a long operation.
+    JobId, "job");
 id!(/// One stored file of a record: names its bytes in the object store, where its own name says nothing.
     FileId, "fil");
 

@@ -11,6 +11,7 @@ pub mod canonical;
 pub mod error;
 pub mod grant;
 pub mod ids;
+pub mod job;
 pub mod model;
 pub mod people;
 pub mod plan;

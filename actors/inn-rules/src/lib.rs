@@ -7,6 +7,7 @@ pub mod describe;
 pub mod files;
 pub mod filter;
 pub mod guard;
+pub mod jobs;
 pub mod operations;
 pub mod query;
 pub mod realtime;
