@@ -19,6 +19,7 @@ pub mod kanban;
 pub mod letters;
 pub mod pocketbase;
 pub mod poll;
+pub mod redis;
 pub mod snapshot;
 pub mod stream;
 mod template;
@@ -30,6 +31,7 @@ pub use inn_mail::Tls;
 pub use inn_server::Settings;
 pub use letters::mail_server;
 pub use poll::until;
+pub use redis::Redis;
 pub use stream::Stream;
 
 /// Where cargo puts what it builds; `ops/test` lays the programs of strangers there too.

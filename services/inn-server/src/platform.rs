@@ -6,6 +6,7 @@
 mod background;
 mod edge;
 mod parts;
+mod peers;
 mod probe;
 #[cfg(test)]
 mod tests;

@@ -18,7 +18,7 @@ use tracing::Instrument as _;
 
 use super::background;
 use super::parts::Parts;
-use super::{AppFacts, Facts, Started, probe, trace};
+use super::{AppFacts, Facts, Started, peers, probe, trace};
 use crate::config::Settings;
 use crate::loops::Loops;
 use crate::vitals::PlatformVitals;
@@ -157,6 +157,7 @@ fn http(
 ) -> anyhow::Result<Server> {
     let (state, vitals) = (state.clone(), Arc::clone(vitals));
     let http = &settings.http;
+    peers::USUAL.watch(&listener).context("connections cannot be watched for clients that are gone")?;
     let workers = if http.workers == 0 {
         std::thread::available_parallelism().map_or(2, std::num::NonZero::get)
     } else {

@@ -2,6 +2,8 @@
 
 mod holds;
 mod standing;
+#[cfg(test)]
+mod tests;
 
 use std::sync::LazyLock;
 

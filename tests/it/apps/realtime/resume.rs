@@ -1,5 +1,10 @@
 //! Going on after the last event one has heard.
 
+use inn_grants::SigningKey;
+use inn_grants::token::RootKeys;
+use inn_protocol::AppId;
+use inn_protocol::caller::Caller;
+use inn_rules::realtime::Place;
 use inn_tests::stream::with_options;
 use inn_tests::{Papers, Stream, until};
 use serde_json::json;
@@ -129,4 +134,72 @@ async fn a_transaction_that_commits_late_is_not_missed() {
     assert_eq!(stream.told(2).await, [early, late.clone()]);
     let again = resumed(&chat, &id, &["public/*"], Papers::Nobody).await;
     assert_eq!(again.told(2).await[1], late);
+}
+
+#[tokio::test]
+async fn more_than_is_gone_through_for_one_client_starts_it_afresh() {
+    let chat = Chat::start().await;
+    let stream = chat.listen(&["public/*"], Papers::Nobody).await;
+    say(&chat, "heard").await;
+    let id = stream.wait(1).await[0].id.clone();
+    drop(stream);
+    let sql = chat.host.sql().await;
+    let insert = async |from: i32, to: i32| {
+        let text = "INSERT INTO inn.changes (app, verb, collection, record, \"row\")
+            SELECT a.id, 'update', 'teamwork', n::text, '{}' FROM inn.apps a, generate_series($1::int, $2::int) n WHERE a.slug = 'chat'";
+        sql.execute(text, &[&from, &to]).await.unwrap();
+    };
+    let answer = async || {
+        let again = resumed(&chat, &id, &["public/*"], Papers::Nobody).await;
+        let first = again.wait(1).await.remove(0);
+        assert_eq!(first.name, "INN_RESUME");
+        (again, first)
+    };
+    // Changes of the app count, also those that the client hears nothing of. Its last one is looked at again.
+    insert(1, 4_999).await;
+    assert_eq!(answer().await.1.data, json!({"resumed": true}));
+    insert(5_000, 5_001).await;
+    let (again, first) = answer().await;
+    assert_eq!(first.data, json!({"resumed": false, "reason": "too_much"}));
+    // From there it hears what comes, and may go on.
+    let next = say(&chat, "next").await;
+    assert_eq!(again.told(2).await[1], next);
+    let on = resumed(&chat, &first.id, &["public/*"], Papers::Nobody).await;
+    assert_eq!(on.told(2).await[1], next);
+}
+
+/// As if a guest had been told it so many seconds earlier: sealed with the host's own key, which nobody else has.
+fn aged(chat: &Chat, app: AppId, cursor: &str, seconds: i64) -> String {
+    let keys = std::fs::read_dir(chat.host.dir().join("keys")).unwrap();
+    let texts = keys.filter_map(|entry| std::fs::read_to_string(entry.unwrap().path()).ok());
+    let keys = texts.filter_map(|text| SigningKey::from_pkcs8_pem(&text).ok());
+    let cursors = keys.map(|key| RootKeys::new(1, &key, &[]).unwrap().cursors().clone());
+    let aged = cursors.flat_map(|cursors| {
+        [Caller::Stranger, Caller::Visitor].map(|guest| {
+            let whose = format!("{app} {} {}", guest.kind(), guest.idempotency_scope());
+            let place = Place::from_bytes(&cursors.open(&whose, cursor)?)?;
+            Some(cursors.seal(&whose, &Place { at: place.at - seconds, ..place }.to_bytes()))
+        })
+    });
+    aged.flatten().next().expect("one of the host's keys opens it")
+}
+
+#[tokio::test]
+async fn a_cursor_is_good_for_fifty_minutes() {
+    let chat = Chat::start().await;
+    let stream = chat.listen(&["public/*"], Papers::Nobody).await;
+    say(&chat, "heard").await;
+    let id = stream.wait(1).await[0].id.clone();
+    let missed = say(&chat, "missed").await;
+    stream.wait(2).await;
+    let sql = chat.host.sql().await;
+    let app: uuid::Uuid = sql.query_one("SELECT id FROM inn.apps WHERE slug = 'chat'", &[]).await.unwrap().get(0);
+    let app = AppId::from_uuid(app);
+    let young = resumed(&chat, &aged(&chat, app, &id, 49 * 60), &["public/*"], Papers::Nobody).await;
+    assert_eq!(young.wait(1).await[0].data, json!({"resumed": true}));
+    assert_eq!(young.told(2).await[1], missed);
+    let old = resumed(&chat, &aged(&chat, app, &id, 51 * 60), &["public/*"], Papers::Nobody).await;
+    assert_eq!(old.wait(1).await[0].data, json!({"resumed": false, "reason": "too_old"}));
+    let next = say(&chat, "next").await;
+    assert_eq!(old.told(2).await[1], next, "nothing of what it missed, and everything that comes");
 }
