@@ -187,6 +187,14 @@ const steps = {
         const error = await refused(failing.send(), 400);
         assert.equal(error.response.data.requests[1].response.data.title.code, "validation_required");
         assert.equal((await pb.collection("posts").getOne(kept.id)).title, "two");
+        const mixed = pb.createBatch();
+        mixed.collection("posts").create({ title: "with a paper", author: record.id, papers: [new File(["batch"], "batch.txt")] });
+        mixed.collection("posts").delete(kept.id);
+        const [created, removed] = await mixed.send();
+        assert.equal(created.body.papers.length, 1);
+        assert.equal(await (await fetch(pb.files.getURL(created.body, created.body.papers[0]))).text(), "batch");
+        assert.equal(removed.status, 204);
+        await refused(pb.collection("posts").getOne(kept.id), 404);
     },
 
     async realtime() {
@@ -212,6 +220,26 @@ const steps = {
         await last.collection("posts").subscribe("*", () => {});
         await last.collection("posts").unsubscribe("*");
         assert.equal(events.length, 3);
+    },
+
+    /** What is asked for with a topic comes with its events, and a stream that breaks off is taken up again. */
+    async reconnect() {
+        const { pb, record } = await person();
+        const post = await pb.collection("posts").create({ title: "before", author: record.id });
+        const names = [];
+        const topic = (event) => names.push([event.record.title, event.record.expand.author.name, event.record.rank]);
+        await pb.collection("posts").subscribe(post.id, topic, { expand: "author", fields: "title,expand.author.name" });
+        const told = async (title) => {
+            await pb.collection("posts").update(post.id, { title });
+            return names.some((name) => name[0] === title);
+        };
+        await until("the first", () => told("first"));
+        assert.deepEqual(names[0], ["first", record.name, undefined]);
+        const before = pb.realtime.clientId;
+        pb.realtime.eventSource.onerror(new Error("cut off"));
+        await until("another stream", () => pb.realtime.clientId && pb.realtime.clientId !== before);
+        await until("the second", () => told("second"));
+        await pb.collection("posts").unsubscribe();
     },
 
     async files() {

@@ -73,6 +73,41 @@ def lists():
     assert posts.get_first_list_item("rank = 3").rank == 3
 
 
+def auth():
+    client, me = person()
+    users = client.collection("users")
+    again = users.auth_refresh()
+    assert again.is_valid and again.record.id == me.id
+    assert users.list_auth_methods().username_password is not None
+    try:
+        PocketBase(URL).collection("users").auth_with_password(EMAIL, "wrong password")
+    except ClientResponseError as error:
+        assert error.status == 400, error.data
+    else:
+        raise AssertionError("a wrong password signs in")
+    assert users.update(me.id, {"name": "Python"}).name == "Python"
+
+
+def realtime():
+    client, me = person()
+    posts = client.collection("posts")
+    heard = []
+    posts.subscribe(lambda event: heard.append((event.action, event.record.title)))
+    try:
+        deadline = time.monotonic() + 15
+        while not heard and time.monotonic() < deadline:
+            # The client says what it listens to in its own time.
+            post = posts.create({"title": "heard", "author": me.id})
+            time.sleep(0.1)
+        assert heard and heard[0] == ("create", "heard"), heard
+        posts.delete(post.id)
+        while heard[-1] != ("delete", "heard") and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert heard[-1] == ("delete", "heard"), heard
+    finally:
+        posts.unsubscribe()
+
+
 def files():
     client, me = person()
     posts = client.collection("posts")
@@ -83,7 +118,7 @@ def files():
     assert (paper.status_code, paper.content) == (200, b"written in python")
 
 
-for step in (health, superuser, crud, lists, files):
+for step in (health, superuser, auth, crud, lists, realtime, files):
     error = None
     try:
         step()

@@ -104,6 +104,8 @@ pub trait Files: Send + Sync {
     async fn expect_file(&self, file: &NewFile) -> StoreResult<()>;
     /// After the last byte: from now on a record can name it.
     async fn file_received(&self, file: &ReceivedFile) -> StoreResult<()>;
+    /// Says which field a file is for that was received before anything said so.
+    async fn place_file(&self, file: FileId, collection: &str, field: &str) -> StoreResult<()>;
     /// Files of a form that did not become a record. Those that one names by now stay; answers the others, whose bytes
     /// may go.
     async fn discard_files(&self, files: &[FileId]) -> StoreResult<Vec<FileId>>;

@@ -29,6 +29,9 @@ const EXPECT: &str = "INSERT INTO inn.files (id, tenant, app, collection, field,
 const RECEIVED: &str = "UPDATE inn.files SET state = 'received', size = $2, media_type = $3, digest = $4
     WHERE id = $1 AND state = 'expected' AND due_at > clock_timestamp()";
 
+const PLACE: &str = "UPDATE inn.files SET collection = $2, field = $3
+    WHERE id = $1 AND state = 'received' AND collection = '' AND due_at > clock_timestamp()";
+
 /// Waits for a commit that is naming them, and leaves alone what it kept. A minute's lease, in case we die now.
 const DISCARD: &str = "UPDATE inn.files SET state = 'doomed', due_at = clock_timestamp() + interval '1 minute'
     WHERE id = ANY ($1) AND state IN ('expected', 'received') RETURNING id";
@@ -67,6 +70,17 @@ impl Files for PgStore {
         }
         // The sweeper was faster: it took longer than any upload may.
         tracing::warn!(file = %file.id, "a file was swept away while it arrived");
+        Err(StoreError::Unavailable)
+    }
+
+    async fn place_file(&self, file: FileId, collection: &str, field: &str) -> StoreResult<()> {
+        let client = self.client().await?;
+        let statement = client.prepare_cached(PLACE).await.map_err(broken("place file"))?;
+        let placed = client.execute(&statement, &[&file.uuid(), &collection, &field]).await;
+        if placed.map_err(committing("place file"))? == 1 {
+            return Ok(());
+        }
+        tracing::warn!(%file, "a file was swept away before it was known what it is for");
         Err(StoreError::Unavailable)
     }
 

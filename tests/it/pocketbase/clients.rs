@@ -14,7 +14,7 @@ use super::world::{self, Side, World};
 
 /// Steps that ours must pass with every SDK.
 const IN_FORCE: &[&str] =
-    &["health", "superuser", "auth", "stale", "crud", "lists", "expand", "batch", "realtime", "files"];
+    &["health", "superuser", "auth", "stale", "crud", "lists", "expand", "batch", "realtime", "reconnect", "files"];
 
 /// One program that speaks through an SDK.
 struct Client {

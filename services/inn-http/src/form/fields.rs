@@ -19,6 +19,11 @@ impl Fields {
         self.texts.push((name, text));
     }
 
+    /// Did the payload come already?
+    pub(crate) fn has_payload(&self) -> bool {
+        self.texts.iter().any(|(name, _)| name == JSON_PAYLOAD)
+    }
+
     /// In order: what the digest of the form is made of.
     pub(crate) fn texts(&self) -> &[(String, String)] {
         &self.texts

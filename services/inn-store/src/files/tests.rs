@@ -93,6 +93,23 @@ fn listed(states: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
+async fn a_file_is_placed_once_it_is_there_and_then_never_again() {
+    let world = world().await;
+    let early = received(&world, "", "", "early").await;
+    let plan = drawer(&world, Verb::Create, json!({"one": "early"}));
+    assert!(world.store.commit(&plan).await.is_err(), "no record names what is in no collection");
+    world.store.place_file(early, "c_drawers", "f_one").await.unwrap();
+    let (placed, half) = (early, expected(&world, "", "", "half").await);
+    let here = received(&world, "c_drawers", "f_many", "here").await;
+    for file in [placed, half, here, FileId::new()] {
+        assert!(matches!(world.store.place_file(file, "c_other", "f_x").await, Err(StoreError::Unavailable)));
+    }
+    world.store.commit(&drawer(&world, Verb::Create, json!({"one": "early"}))).await.unwrap();
+    let found = world.store.file(world.app.id, "c_drawers", "d00000000000001", "early").await.unwrap().unwrap();
+    assert_eq!(found.field, "f_one");
+}
+
+#[tokio::test]
 async fn a_record_keeps_the_files_it_names_and_gives_up_those_it_names_no_more() {
     let world = world().await;
     for name in ["a", "b", "c", "left"] {

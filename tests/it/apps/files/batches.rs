@@ -63,12 +63,67 @@ async fn a_batch_that_fails_leaves_no_file() {
     for stray in ["requests.1.one", "requests.x.one", "one", "requests.0"] {
         send(batch(&one).file(stray, "a.txt", b"a")).await.refused(400, "invalid_body");
     }
-    let late =
-        Form::new().file("requests.0.one", "a.txt", b"a").text("@jsonPayload", &json!({"requests": one}).to_string());
-    send(late).await.refused(400, "invalid_body");
     // Who may not write the one may not send its files either.
     let viewer = host.viewer().await;
     let form = batch(&one).file("requests.0.one", "a.txt", b"a");
+    form.call(host.door(), Method::POST, BATCH).by(&viewer).send().await.refused(403, "forbidden");
+    assert_eq!(kept(&host).await, 0);
+    nothing_left(&host).await;
+}
+
+/// As the JavaScript SDK sends them.
+#[tokio::test]
+async fn files_may_come_before_what_they_are_for() {
+    let (host, owner) = opened().await;
+    let create = |body: Value| json!({"method": "POST", "url": DOCS, "body": body});
+    let payload = |requests: &Value| json!({"requests": requests}).to_string();
+    let send = |form: &Form| form.call(host.door(), Method::POST, BATCH).by(&owner).send();
+    let two = json!([create(json!({"title": "first"})), create(json!({"title": "second"}))]);
+    let form = Form::new()
+        .file("requests.0.many", "a.txt", b"a")
+        .file("requests.1.one", "b.txt", b"b")
+        .text("@jsonPayload", &payload(&two))
+        .file("requests.0.many", "c.txt", b"c");
+    let answers = send(&form).await.expect(200);
+    let (first, second) = (&answers[0]["body"], &answers[1]["body"]);
+    for (record, name, content) in
+        [(first, &first["many"][0], b"a"), (first, &first["many"][1], b"c"), (second, &second["one"], b"b")]
+    {
+        assert_eq!(host.door().get(drawer::file(record, name)).by(&owner).send().await.body, content);
+    }
+    for path in [drawer::doc(first["id"].as_str().unwrap()), drawer::doc(second["id"].as_str().unwrap())] {
+        host.door().delete(path).by(&owner).send().await.expect(204);
+    }
+    // What is wrong with one is told as if it had come after.
+    let one = json!([create(json!({"title": "good"}))]);
+    let large = vec![b'x'; 2_001];
+    for (key, content) in [
+        ("requests.0.title", &b"a"[..]),
+        ("requests.0.bogus", b"a"),
+        ("requests.0.many", &large),
+        ("requests.0.many-", b"a"),
+    ] {
+        let [after, before] = [
+            batch(&one).file(key, "a.txt", content),
+            Form::new().file(key, "a.txt", content).text("@jsonPayload", &payload(&one)),
+        ];
+        let (after, before) = (send(&after).await, send(&before).await);
+        assert_eq!(before.status, 400, "{key}: {}", before.text());
+        assert_eq!(before.json()["data"], after.json()["data"], "{key}");
+        assert!(before.json()["data"]["requests"]["0"].is_object(), "{key}: {}", before.text());
+    }
+    for form in [
+        Form::new().file("requests.1.one", "a.txt", b"a").text("@jsonPayload", &payload(&one)),
+        Form::new().file("one", "a.txt", b"a").text("@jsonPayload", &payload(&one)),
+        Form::new().file("requests.0.one", "a.txt", b"a"),
+        Form::new().file("requests.0.one", "a.txt", b"a").text("@jsonPayload", "{"),
+        batch(&one).file("requests.0.one", "a.txt", b"a").text("title", "late"),
+    ] {
+        send(&form).await.refused(400, "invalid_body");
+    }
+    // Who may write nowhere sends nothing, not even for a moment.
+    let viewer = host.viewer().await;
+    let form = Form::new().file("requests.0.one", "a.txt", b"a").text("@jsonPayload", &payload(&one));
     form.call(host.door(), Method::POST, BATCH).by(&viewer).send().await.refused(403, "forbidden");
     assert_eq!(kept(&host).await, 0);
     nothing_left(&host).await;

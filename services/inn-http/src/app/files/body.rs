@@ -75,8 +75,8 @@ pub(in crate::app) async fn record_body(
     Ok(RecordBody { body: incoming.json().await?, form: None, length, kept: None })
 }
 
-/// The body of a batch: JSON, or a form whose `@jsonPayload` comes first and whose files are named
-/// `requests.<number>.<field>` (PocketBase notes, section F).
+/// The body of a batch: JSON, or a form with its `@jsonPayload` and files that are named `requests.<number>.<field>`, in
+/// whatever order (PocketBase notes, section F).
 pub(in crate::app) async fn batch_body(incoming: &Incoming) -> Result<RecordBody, ApiError> {
     match incoming.take_form() {
         Some(unread) => receive(incoming, unread, &Action::Batch, Target::Batch).await,

@@ -32,7 +32,7 @@ impl Target<'_> {
     /// The field that a form's key is for, in a batch as one of `requests`; `None` when it takes no files, which the guard tells later.
     ///
     /// # Errors
-    /// A file of a batch that comes before what it is for, or that the caller may not write.
+    /// A file of a batch that is for none of its requests, or that the caller may not write.
     pub(super) async fn place(
         self,
         incoming: &Incoming,
@@ -51,6 +51,32 @@ impl Target<'_> {
         // Each request of a batch is decided by itself, so its files are, too.
         incoming.state.gateway.glance(incoming.call(action, Value::Null)).await?;
         Ok(app.definition.model.collection(&entity).and_then(|collection| of(collection, field)))
+    }
+}
+
+/// Where a file of a batch may go that comes before anything says what it is for, as SDKs send them: to no collection yet, and
+/// only when the caller may write one that has such a field. Which it is, [`Target::place`] decides once that is known.
+///
+/// # Errors
+/// A file that is not named as those of a batch are, or that the caller may write nowhere.
+pub(super) async fn not_yet(incoming: &Incoming, app: &AppSnapshot, key: &str) -> Result<Option<Place>, Refusal> {
+    let (_, field) = of_request(key).ok_or_else(|| stray(key))?;
+    let mut most = None;
+    let mut refused = None;
+    for collection in &app.definition.model.collections {
+        let Some(place) = of(collection, field) else { continue };
+        let (entity, id) = (collection.name.clone(), String::new());
+        for action in [Action::CreateRecord { entity: entity.clone() }, Action::UpdateRecord { entity, id }] {
+            match incoming.state.gateway.glance(incoming.call(action, Value::Null)).await {
+                Ok(_) => most = most.max(Some(place.most)),
+                Err(refusal) => refused = Some(refusal),
+            }
+        }
+    }
+    match (most, refused) {
+        (Some(most), _) => Ok(Some(Place { collection: String::new(), field: String::new(), most })),
+        (None, Some(refusal)) => Err(refusal),
+        (None, None) => Ok(None),
     }
 }
 
@@ -90,9 +116,7 @@ fn action(request: &Value) -> Option<(String, Action)> {
 
 fn stray(key: &str) -> Refusal {
     let key: String = key.chars().take(100).collect();
-    let message = format!(
-        "The file {key:?} belongs to no request: send @jsonPayload first, and name files requests.<number>.<field>."
-    );
+    let message = format!("The file {key:?} belongs to no request of the batch: name it requests.<number>.<field>.");
     Refusal::new(Code::InvalidBody, message)
 }
 

@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::kept::Kept;
-use super::place::{Place, Target};
+use super::place::{self, Place, Target};
 use crate::form::{Event, Fields, Parser, PartHead, UnreadForm};
 use crate::incoming::Incoming;
 
@@ -74,6 +74,7 @@ pub(super) async fn form(
         fields: Fields::default(),
         text_bytes: 0,
         uploads: Vec::new(),
+        early: Vec::new(),
         contents: Vec::new(),
         open: None,
     };
@@ -91,6 +92,8 @@ struct Receiver<'a> {
     fields: Fields,
     text_bytes: usize,
     uploads: Vec<Upload>,
+    /// Of these files it is not known yet what they are for: their places among the uploads.
+    early: Vec<(usize, FileId)>,
     /// Key, client's name and digest of each file.
     contents: Vec<Value>,
     open: Option<Open>,
@@ -130,6 +133,7 @@ impl Receiver<'_> {
         if let Some(signed) = &unread.signed_digest {
             signature::check_content_sha256(signed, Digest(whole.finalize().into()))?;
         }
+        self.settle().await?;
         let facts = json!({"fields": self.fields.texts(), "files": self.contents});
         let digest = Digest::of(canonical::to_string(&facts).as_bytes());
         let body = Value::Object(self.fields.body()?);
@@ -139,7 +143,7 @@ impl Receiver<'_> {
     async fn take(&mut self, event: Event) -> Received<()> {
         match (event, &mut self.open) {
             (Event::Part(PartHead { file_name: None, .. }), _) if self.requests.is_some() => {
-                let order = "In the form of a batch @jsonPayload comes first and files after it; nothing was kept.";
+                let order = "In the form of a batch no value comes after @jsonPayload and a file; nothing was kept.";
                 return Err(Refusal::new(Code::InvalidBody, order));
             }
             (Event::Part(PartHead { name, file_name: None }), _) => {
@@ -148,9 +152,14 @@ impl Receiver<'_> {
             }
             (Event::Part(PartHead { name, file_name: Some(sent_as) }), _) => {
                 self.text(name.len() + sent_as.len())?;
-                let requests = self.requests()?;
-                let place = self.target.place(self.incoming, self.app, &requests, &name).await?;
-                self.open = Some(Open::File(Box::new(FilePart::new(place, name, sent_as))));
+                let early = matches!(self.target, Target::Batch) && !self.fields.has_payload();
+                let place = if early {
+                    place::not_yet(self.incoming, self.app, &name).await?
+                } else {
+                    let requests = self.requests()?;
+                    self.target.place(self.incoming, self.app, &requests, &name).await?
+                };
+                self.open = Some(Open::File(Box::new(FilePart::new(place, early, name, sent_as))));
             }
             (Event::Data(content), Some(Open::Text { .. })) => {
                 self.text(content.len())?;
@@ -184,6 +193,9 @@ impl Receiver<'_> {
             Some(Open::File(mut part)) => {
                 let upload = part.finish(self.incoming, self.app, &mut self.kept).await?;
                 self.contents.push(json!([upload.0.key, upload.0.sent_as, upload.1]));
+                if part.early {
+                    self.early.push((self.uploads.len(), part.id));
+                }
                 self.uploads.push(upload.0);
             }
             None => {}
@@ -191,7 +203,27 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    /// What the files of a batch are for: read once, when the first of them comes.
+    /// Files that came before what they are for. Those that cannot go there are as if they had been too large for their field
+    /// all along: no record names them, and what is wrong with them is told with the rest.
+    async fn settle(&mut self) -> Received<()> {
+        if self.early.is_empty() {
+            return Ok(());
+        }
+        let requests = self.requests()?;
+        for (number, file) in std::mem::take(&mut self.early) {
+            let Some(upload) = self.uploads.get_mut(number) else { continue };
+            let place = self.target.place(self.incoming, self.app, &requests, &upload.key).await?;
+            match place.filter(|place| upload.size <= place.most && !upload.name.is_empty()) {
+                Some(place) => {
+                    self.incoming.state.store.place_file(file, &place.collection, &place.field).await?;
+                }
+                None => *upload = not_kept(&upload.key, &upload.sent_as, upload.size),
+            }
+        }
+        Ok(())
+    }
+
+    /// What the files of a batch are for: read once, when the first of them comes that needs it.
     fn requests(&mut self) -> Received<Arc<Value>> {
         if let (Target::Batch, None) = (self.target, &self.requests) {
             let requests = self.fields.body()?.remove("requests").unwrap_or_default();
@@ -216,6 +248,8 @@ impl Receiver<'_> {
 
 /// A file that is being received.
 struct FilePart {
+    /// It is not known yet what it is for.
+    early: bool,
     key: String,
     sent_as: String,
     /// `None` when files cannot go there, and then nothing is kept.
@@ -230,8 +264,9 @@ struct FilePart {
 }
 
 impl FilePart {
-    fn new(place: Option<Place>, key: String, sent_as: String) -> Self {
+    fn new(place: Option<Place>, early: bool, key: String, sent_as: String) -> Self {
         Self {
+            early,
             key,
             sent_as,
             place,
@@ -301,14 +336,7 @@ impl FilePart {
     async fn finish(&mut self, incoming: &Incoming, app: &AppSnapshot, kept: &mut Kept) -> Received<(Upload, Digest)> {
         let digest = Digest(std::mem::take(&mut self.hasher).finalize().into());
         if self.is_too_large() {
-            let upload = Upload {
-                key: self.key.clone(),
-                name: String::new(),
-                sent_as: self.sent_as.clone(),
-                size: self.size,
-                media_type: String::new(),
-            };
-            return Ok((upload, digest));
+            return Ok((not_kept(&self.key, &self.sent_as, self.size), digest));
         }
         let piece = self.piece.split();
         self.write(piece, true, incoming, app, kept).await?;
@@ -324,6 +352,12 @@ impl FilePart {
         };
         Ok((upload, digest))
     }
+}
+
+/// A file that no record can name.
+fn not_kept(key: &str, sent_as: &str, size: u64) -> Upload {
+    let (key, sent_as) = (key.to_owned(), sent_as.to_owned());
+    Upload { key, name: String::new(), sent_as, size, media_type: String::new() }
 }
 
 fn too_large(limit: u64) -> Refusal {
