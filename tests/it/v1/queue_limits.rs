@@ -3,13 +3,13 @@ use serde_json::{Value, json};
 
 const QUEUE: &[&str] = &["queue:summarise-board"];
 
-struct Host {
+struct Stage {
     host: TestHost,
     owner: Person,
     board: String,
 }
 
-impl Host {
+impl Stage {
     async fn start() -> Self {
         let host = TestHost::start().await;
         let owner = host.owner().await;
@@ -40,7 +40,7 @@ fn codes(why: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn a_cap_holds_from_the_next_second_on_and_is_told_to_who_waits() {
-    let it = Host::start().await;
+    let it = Stage::start().await;
     let agent = it.host.agent(&it.owner, QUEUE).await;
     let [first, second] = [
         kanban::ask(it.host.door(), &it.owner, &it.board).await,
@@ -66,7 +66,7 @@ async fn a_cap_holds_from_the_next_second_on_and_is_told_to_who_waits() {
 
 #[tokio::test]
 async fn limits_that_make_no_sense_are_refused_with_every_violation() {
-    let it = Host::start().await;
+    let it = Stage::start().await;
     for (limit, fields) in [
         (json!({"kind": "nonsense"}), vec!["kind"]),
         (json!({"kind": "app"}), vec!["app"]),
@@ -103,7 +103,7 @@ async fn limits_that_make_no_sense_are_refused_with_every_violation() {
 
 #[tokio::test]
 async fn a_request_says_what_it_waits_for_at_every_step() {
-    let it = Host::start().await;
+    let it = Stage::start().await;
     let request = kanban::ask(it.host.door(), &it.owner, &it.board).await;
     assert_eq!(codes(&it.why(&request).await), ["no_agent"]);
     let agent = it.host.agent(&it.owner, QUEUE).await;
@@ -123,7 +123,7 @@ async fn a_request_says_what_it_waits_for_at_every_step() {
 
 #[tokio::test]
 async fn an_app_asks_once_for_what_it_asked_for_already() {
-    let it = Host::start().await;
+    let it = Stage::start().await;
     let first = it.ask(json!({"unique": "queued"})).await.expect(201);
     assert_eq!(it.ask(json!({"unique": "queued"})).await.expect(201)["id"], first["id"]);
     assert_ne!(it.ask(json!({"unique": "queued", "uniqueKey": "today"})).await.expect(201)["id"], first["id"]);
