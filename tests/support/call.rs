@@ -261,9 +261,15 @@ impl Call {
             }
             headers.get(name).map(|value| value.to_str().unwrap().to_owned())
         };
-        let names =
-            ["content-type", "content-digest", "idempotency-key", "innkeeper-token-digest", "innkeeper-delegation"];
-        let [content_type, content_digest, idempotency_key, token_digest, delegation] = names.map(covered);
+        let names = [
+            "content-type",
+            "content-digest",
+            "idempotency-key",
+            "innkeeper-token-digest",
+            "innkeeper-delegation",
+            "innkeeper-claim",
+        ];
+        let [content_type, content_digest, idempotency_key, token_digest, delegation, claim] = names.map(covered);
         let parts = SignedParts {
             method: signing.method.as_deref().unwrap_or(self.method.as_str()),
             authority: signing.authority.as_deref().unwrap_or(&self.host),
@@ -274,7 +280,7 @@ impl Call {
             idempotency_key: idempotency_key.as_deref(),
             token_digest: token_digest.as_deref(),
             delegation: delegation.as_deref(),
-            claim: None,
+            claim: claim.as_deref(),
         };
         let created = now() + signing.created;
         let nonce = signing.nonce.clone().unwrap_or_else(fresh_nonce);

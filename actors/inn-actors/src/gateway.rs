@@ -7,10 +7,10 @@ use std::sync::Arc;
 use actix::{Actor, Context, Handler, Message};
 use chrono::{DateTime, Utc};
 use inn_protocol::app::AppSnapshot;
-use inn_protocol::call::{AppUserCheck, Call, Idempotency, LiveCheck, Nonce, Place};
+use inn_protocol::call::{Action, AppUserCheck, Call, ClaimCheck, Idempotency, LiveCheck, Nonce, Papers, Place};
 use inn_protocol::caller::{Caller, Via};
 use inn_protocol::register::{CallRecord, EntryDraft};
-use inn_protocol::{Refusal, TenantId};
+use inn_protocol::{Digest, Refusal, TenantId};
 use inn_rules::access::{self, Host, Permit};
 use inn_rules::filter::AuthFacts;
 use tokio::sync::oneshot;
@@ -137,13 +137,42 @@ fn record(call: &Call, verified: &Verified, app: Option<&AppSnapshot>) -> CallRe
         nonce: signature.nonce.clone(),
         expires: DateTime::from_timestamp(signature.expires, 0).unwrap_or(DateTime::<Utc>::MAX_UTC),
     });
-    let idempotency = call.idempotency_key.as_ref().filter(|_| call.action.is_write()).map(|key| Idempotency {
-        scope: caller.idempotency_scope(),
-        route: format!("{} {} {}", draft.action, draft.target, call.query),
-        key: key.clone(),
-        body: call.body_digest,
-    });
-    CallRecord { live: live(call, caller, app), draft, nonce, idempotency }
+    let live = live(call, caller, app);
+    let route = format!("{} {} {}", draft.action, draft.target, call.query);
+    let key = call.idempotency_key.as_ref().filter(|_| call.action.is_write());
+    let idempotency = match (&live.claim, key) {
+        (Some(claim), key) => Some(claimed_once(claim, key, route, call.body_digest)),
+        (None, Some(key)) => {
+            Some(Idempotency { scope: caller.idempotency_scope(), route, key: key.clone(), body: call.body_digest })
+        }
+        (None, None) => None,
+    };
+    CallRecord { live, draft, nonce, idempotency }
+}
+
+/// A write under a claim counts once for the request, whoever works on it. A key names the step, and then the first one
+/// counts whatever the others say (two workers seldom find the same words); without a key equal bodies are one write.
+fn claimed_once(claim: &ClaimCheck, key: Option<&String>, route: String, body: Digest) -> Idempotency {
+    let scope = format!("claim {}", claim.request);
+    match key {
+        Some(key) => Idempotency { scope, route, key: format!("key {key}"), body: Digest::of(b"") },
+        None => Idempotency { scope, route, key: format!("body {body}"), body },
+    }
+}
+
+/// The claim a signed write to an app is made under. The edge has refused headers that say nothing.
+fn claim(call: &Call, caller: &Caller) -> Option<ClaimCheck> {
+    let (Papers::Signed(papers), Caller::Agent(agent)) = (&call.papers, caller) else { return None };
+    let writes = matches!(
+        call.action,
+        Action::CreateRecord { .. }
+            | Action::UpdateRecord { .. }
+            | Action::DeleteRecord { .. }
+            | Action::RunOperation { .. }
+            | Action::Batch
+    );
+    let (request, epoch) = ClaimCheck::parse(papers.claim.as_deref().filter(|_| writes)?)?;
+    Some(ClaimCheck { request, epoch, agent: agent.agent.clone() })
 }
 
 /// The app's own user who asks, or whom the agent acts as.
@@ -188,6 +217,7 @@ fn live(call: &Call, caller: &Caller, app: Option<&AppSnapshot>) -> LiveCheck {
             live.session = Some(person.session);
         }
         Caller::Agent(agent) => {
+            live.claim = claim(call, caller);
             live.member = Some((agent.tenant, agent.user, agent.member_epoch));
             live.grant = Some((agent.grant, agent.grant_epoch));
         }

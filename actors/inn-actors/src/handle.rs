@@ -21,7 +21,7 @@ use inn_protocol::call::{Action, Call, RequestFacts};
 use inn_protocol::caller::Caller;
 use inn_protocol::model::Collection;
 use inn_protocol::plan::Committed;
-use inn_protocol::receipt::Verb;
+use inn_protocol::receipt::{Receipt, Verb};
 use inn_protocol::register::{CallOutcome, CallRecord};
 use inn_protocol::{AppId, Code, Refusal};
 use inn_rules::access::{self, Host, Permit};
@@ -302,6 +302,7 @@ impl Gateway {
                 Ok(write) => write,
                 Err(refusal) => return Err(self.refuse(admitted.record, refusal.into()).await),
             };
+            let done = (write.verb != Verb::Delete).then(|| (write.verb, write.entity.clone()));
             let changed = (write.verb == Verb::Update).then(|| (write.entity.clone(), write.id.clone()));
             let (admitted, end) = self.commit(&call, admitted, write).await?;
             match end.result {
@@ -314,10 +315,52 @@ impl Gateway {
                     };
                     return Err(self.refuse(end.record, refusal.into()).await);
                 }
-                Err(error) => return Err(self.refuse(end.record, error).await),
+                Err(error) => {
+                    let claimed = end.record.live.claim.is_some();
+                    let refusal = self.refuse(end.record, error).await;
+                    let earlier = match done {
+                        Some((verb, entity)) if claimed => self.earlier(&admitted, verb, entity, &refusal).await?,
+                        _ => None,
+                    };
+                    return earlier.map(|earlier| (admitted, earlier)).ok_or(refusal);
+                }
             }
         }
         Err(StoreError::Stale.into())
+    }
+
+    /// What an earlier call under the same claim wrote, as far as the caller may see it: a second worker that repeats a
+    /// step gets the first one's record instead of a refusal.
+    async fn earlier(
+        &self,
+        admitted: &Admitted,
+        verb: Verb,
+        entity: String,
+        refusal: &Refusal,
+    ) -> Result<Option<Committed>, Refusal> {
+        let (Code::DuplicateRequest, Some(first), Some(id)) = (refusal.code, refusal.first, &refusal.id) else {
+            return Ok(None);
+        };
+        let view = Action::ViewRecord { entity: entity.clone(), id: id.clone() };
+        let Ok(permit) = admitted.also(&view) else { return Ok(None) };
+        let plan = inn_ports::ViewPlan {
+            app: Arc::clone(admitted.app()?),
+            entity: entity.clone(),
+            ids: vec![id.clone()],
+            rule: permit.rule.stored().cloned().unwrap_or(Expr::Always),
+        };
+        let Some(row) = self.shared.store.view(&plan).await?.pop() else { return Ok(None) };
+        let receipt = Receipt {
+            id: first,
+            app: Some(plan.app.id),
+            at: admitted.now,
+            action: admitted.record.draft.action.clone(),
+            sentence: String::new(),
+            entity: Some(entity),
+            record: Some(id.clone()),
+            stored: row.clone(),
+        };
+        Ok(Some(Committed { verb, receipt, row, earlier: true }))
     }
 
     async fn commit(

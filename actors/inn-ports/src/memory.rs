@@ -366,7 +366,7 @@ impl MemoryCore {
             record: Some(plan.write.id.clone()),
             stored: row.clone(),
         };
-        Ok(Committed { verb: plan.write.verb, receipt, row })
+        Ok(Committed { verb: plan.write.verb, receipt, row, earlier: false })
     }
 }
 

@@ -338,6 +338,24 @@ pub struct LiveCheck {
     pub member: Option<(TenantId, UserId, i64)>,
     pub session: Option<SessionId>,
     pub app_user: Option<AppUserCheck>,
+    pub claim: Option<ClaimCheck>,
+}
+
+/// The claim a write is made under: the agent must hold the request, under this epoch, when it is committed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimCheck {
+    pub request: RequestId,
+    pub epoch: i64,
+    pub agent: AgentId,
+}
+
+impl ClaimCheck {
+    /// Reads `innkeeper-claim: <request id>;<epoch>`. `None` when it says anything else.
+    pub fn parse(header: &str) -> Option<(RequestId, i64)> {
+        let (request, epoch) = header.split_once(';')?;
+        let digits = !epoch.is_empty() && epoch.bytes().all(|byte| byte.is_ascii_digit());
+        Some((request.parse().ok()?, epoch.parse().ok().filter(|_| digits)?))
+    }
 }
 
 /// The record an app's user is signed in as, and the key its tokens are made with.

@@ -195,6 +195,9 @@ pub struct Refusal {
     /// With [`Code::ClaimLost`]: what the request is now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<Lost>,
+    /// With [`Code::DuplicateRequest`]: the call that was first, whose receipt stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<crate::CallId>,
 }
 
 /// What became of a request whose claim is lost.
@@ -225,6 +228,7 @@ impl Refusal {
             who_can_fix: None,
             id: None,
             lost: None,
+            first: None,
         }
     }
 

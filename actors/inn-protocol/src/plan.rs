@@ -45,4 +45,6 @@ pub struct Committed {
     pub receipt: Receipt,
     /// The stored row with every column by field name; on delete the row as it was.
     pub row: Map<String, Value>,
+    /// An earlier call of the same request and key did it: nothing was written now, the row is as it stands.
+    pub earlier: bool,
 }

@@ -14,8 +14,8 @@ use futures_util::future::LocalBoxFuture;
 use inn_actors::Admitted;
 use inn_grants::{app_token, signature};
 use inn_ports::{Store, StoreResult};
-use inn_protocol::call::{Action, Call, Papers, Place, RequestFacts, SignedPapers};
-use inn_protocol::{CallId, Code, Digest, Refusal, TenantId};
+use inn_protocol::call::{Action, Call, ClaimCheck, Papers, Place, RequestFacts, SignedPapers};
+use inn_protocol::{CallId, Code, Digest, Refusal, TenantId, Violation};
 use inn_rules::describe::server_now;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -504,6 +504,10 @@ fn file_token(incoming: &Incoming, request: &HttpRequest) -> Option<String> {
 
 fn unsigned(incoming: &Incoming, request: &HttpRequest, bearer: Option<String>) -> Result<Papers, Refusal> {
     let headers = request.headers();
+    if headers.contains_key("innkeeper-claim") {
+        let message = "innkeeper-claim counts only when the signature covers it: sign the HTTP request.";
+        return Err(Refusal::new(Code::SignatureRequired, message));
+    }
     if let Some(token) = header(headers, "x-a2app-token")?.or(header(headers, "x-lui-token")?) {
         return loopback(incoming, headers, token);
     }
@@ -573,6 +577,11 @@ fn signed(
     }
     let default_port = if incoming.state.config.platform_url.scheme() == "https" { 443 } else { 80 };
     let query = request.uri().query().map_or_else(|| "?".to_owned(), |query| format!("?{query}"));
+    let claim = header(headers, "innkeeper-claim")?;
+    if claim.as_deref().is_some_and(|claim| ClaimCheck::parse(claim).is_none()) {
+        let violation = Violation::new(Code::InvalidParameter, "innkeeper-claim", "<request id>;<epoch>");
+        return Err(Refusal::violations("The claim this is made under cannot be read.", vec![violation]));
+    }
     Ok(Papers::Signed(Box::new(SignedPapers {
         method: request.method().as_str().to_owned(),
         authority: signature::normalized_authority(authority, default_port).into_owned(),
@@ -583,7 +592,7 @@ fn signed(
         idempotency_key: incoming.idempotency_key.clone(),
         token_digest: header(headers, "innkeeper-token-digest")?,
         delegation: header(headers, "innkeeper-delegation")?,
-        claim: header(headers, "innkeeper-claim")?,
+        claim,
         signature_input,
         signature,
         token,

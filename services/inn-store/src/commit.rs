@@ -179,7 +179,7 @@ impl Kept<'_> {
             record: Some(plan.write.id.clone()),
             stored,
         };
-        Ok(Committed { verb: plan.write.verb, receipt, row })
+        Ok(Committed { verb: plan.write.verb, receipt, row, earlier: false })
     }
 }
 

@@ -6,3 +6,4 @@ mod helpers;
 mod loopback;
 mod signatures;
 mod tokens;
+mod under_a_claim;

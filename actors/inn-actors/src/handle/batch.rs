@@ -292,6 +292,7 @@ impl Step {
         record.draft.body = self.body;
         record.nonce = None;
         record.idempotency = None;
+        record.live.claim = None;
         record
     }
 }

@@ -121,6 +121,7 @@ impl World {
             member: Some((self.tenant, self.user, self.member_epoch)),
             session: None,
             app_user: None,
+            claim: None,
         };
         call
     }

@@ -11,6 +11,7 @@ use tokio_postgres::Error;
 
 use crate::ddl;
 use crate::error::{broken, verdict, violated};
+use crate::step::account;
 use crate::step::guard::{self, Key, Passed};
 
 pub(super) async fn explain<C>(client: &C, plan: &Plan, collection: &Collection, error: &Error) -> StoreError
@@ -59,6 +60,9 @@ async fn stopped<C>(client: &C, plan: &Plan, collection: &Collection, verdict: &
 where
     C: GenericClient + Sync,
 {
+    if let Some(lost) = account::claim_lost(verdict) {
+        return lost.into();
+    }
     let flag = |name: &str| verdict.get(name).and_then(Value::as_bool).unwrap_or(false);
     let names = |name: &str| -> Vec<String> {
         let list = verdict.get(name).and_then(Value::as_array);

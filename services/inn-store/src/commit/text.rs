@@ -127,13 +127,13 @@ fn references(plan: &Plan, collection: &Collection, params: &mut SqlParams, text
     Ok(())
 }
 
-/// What the guards passed, and for an app's own user: whether its record still has the key of its token.
+/// What the guards passed, and what `inn.call_live` says of an app's own user, or of the claim the write is made under.
 fn signed_in(plan: &Plan, params: &mut SqlParams, text: &mut String) -> &'static str {
-    let Some(spec) = account::spec(plan.record.live.app_user.as_ref()) else { return "pass" };
+    let Some(spec) = account::spec_of(&plan.record.live) else { return "pass" };
     let spec = params.push(SqlValue::Text(spec));
     let _ = write!(
         text,
-        ",\nlive_user AS MATERIALIZED (SELECT inn.app_user_live({spec}) AS ok),\n\
+        ",\nlive_user AS MATERIALIZED (SELECT inn.call_live({spec}) AS ok),\n\
          pass_user AS MATERIALIZED (SELECT p.free, p.live AND u.ok AS live, p.fresh, p.ok AND u.ok AS ok FROM pass p, live_user u)"
     );
     "pass_user"

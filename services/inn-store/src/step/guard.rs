@@ -238,14 +238,15 @@ where
         let message = format!(
             "This Idempotency-Key was used for another body (call {earlier}). Send the original body again, or use a new key."
         );
-        return Ok(Refusal::new(Code::KeyReused, message).id(&earlier));
+        return Ok(Refusal { first: Some(earlier), ..Refusal::new(Code::KeyReused, message).id(&earlier) });
     }
     let record: Option<String> = found.get(2);
     let message = match &record {
         Some(record) => format!("This request was carried out already: record {record}, receipt {earlier}."),
         None => format!("This request was carried out already: receipt {earlier}."),
     };
-    Ok(Refusal::new(Code::DuplicateRequest, message).id(&record.unwrap_or_else(|| earlier.to_string())))
+    let refusal = Refusal::new(Code::DuplicateRequest, message).id(&record.unwrap_or_else(|| earlier.to_string()));
+    Ok(Refusal { first: Some(earlier), ..refusal })
 }
 
 fn in_progress() -> Refusal {

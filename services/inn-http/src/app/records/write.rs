@@ -68,7 +68,9 @@ async fn write(
         })
     };
     let (admitted, committed) = incoming.state.gateway.write(call, prepare).await.map_err(fail)?;
-    sent.committed(std::slice::from_ref(&committed));
+    if !committed.earlier {
+        sent.committed(std::slice::from_ref(&committed));
+    }
     answer(incoming, &admitted, committed, verb, entity, &params).await
 }
 

@@ -58,6 +58,9 @@ pub(super) struct CurlArgs {
     headers: Vec<String>,
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
+    /// The claim a write is made under; `inn agent work` sets it for the programs it runs
+    #[arg(long, env = "INN_CLAIM", value_name = "req_…;EPOCH")]
+    claim: Option<String>,
     /// As a helper, with what `inn agent token --delegate` printed
     #[arg(long, value_name = "FILE", conflicts_with = "grant")]
     handed_over: Option<PathBuf>,
@@ -162,6 +165,9 @@ fn outgoing(args: &CurlArgs, path: String) -> CliResult<Outgoing> {
         None => Method::GET,
     };
     let mut outgoing = Outgoing::new(method, path).timeout(Duration::from_secs(args.max_time));
+    if let Some(claim) = &args.claim {
+        outgoing = outgoing.header("innkeeper-claim", claim)?;
+    }
     let mut has_type = false;
     for header in &args.headers {
         let (name, value) = header

@@ -111,10 +111,12 @@ impl Task {
         let watcher = tokio::spawn(either(self.stop.clone(), lost.clone(), halt.clone()));
         let tag: String = self.claim.request.chars().rev().take(6).collect::<Vec<_>>().into_iter().rev().collect();
         let epoch = self.claim.epoch.to_string();
+        let claim = format!("{};{epoch}", self.claim.request);
         let env = [
             ("INN_APP_URL", self.app_url.as_str()),
             ("INN_REQUEST", self.claim.request.as_str()),
             ("INN_EPOCH", epoch.as_str()),
+            ("INN_CLAIM", claim.as_str()),
         ];
         let ended = self.program.run(&self.input, &env, &tag, steps, &halt).await;
         watcher.abort();
