@@ -26,6 +26,8 @@ struct Sample {
     epoch: i64,
     /// In the queue, asked by the owner.
     task: String,
+    /// Waits for an agent, started by the owner.
+    job: String,
     viewer: String,
     /// The agent's.
     public_key: String,
@@ -74,6 +76,7 @@ impl World {
         kanban::ask(door, &owner, &board).await;
         let claimed = agent.claim().await.expect("a request");
         let task = kanban::ask(door, &owner, &board).await;
+        let job = kanban::sum_up(door, &owner, &board).await;
         let app = door.get("/v1/apps/kanban").by(&owner).send().await.expect(200);
         let text = |value: &Value| value.as_str().expect("a text").to_owned();
         Sample {
@@ -94,6 +97,7 @@ impl World {
             request: text(&claimed["id"]),
             epoch: claimed["epoch"].as_i64().expect("an epoch"),
             task,
+            job,
             viewer: viewer.user,
             public_key: agent.key.public().to_base64url(),
             release: text(&app["release"]),

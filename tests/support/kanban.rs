@@ -20,6 +20,7 @@ pub const SCOPES: &[&str] = &[
     "op:cards.archive",
     "op:cards.list-urgent",
     "op:cards.delete-archived",
+    "op:board.sum-up",
     "queue:summarise-board",
 ];
 
@@ -65,4 +66,11 @@ pub async fn ask(door: &Door, by: impl Into<Papers>, board: &str) -> String {
     let body = json!({"capability": "summarise-board", "payload": {"board": board}});
     let task = door.post(format!("/apps/{SLUG}/api/_a2app/tasks"), &body).by(by).send().await.expect(201);
     id(&task)
+}
+
+/// The same as an operation; answers the job's id.
+pub async fn sum_up(door: &Door, by: impl Into<Papers>, board: &str) -> String {
+    let call = door.post(format!("/apps/{SLUG}/api/ops/board.sum-up"), &json!({"board": board}));
+    let job = call.by(by).send().await.expect(202);
+    job["jobId"].as_str().unwrap_or_else(|| panic!("no job in {job}")).to_owned()
 }

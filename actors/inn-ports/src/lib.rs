@@ -12,6 +12,7 @@ mod directory;
 mod error;
 mod files;
 mod grants;
+mod jobs;
 mod ledger;
 mod mail;
 mod people;
@@ -35,6 +36,7 @@ pub use files::{
     PIECE_BYTES, ReceivedFile, StoredFile, Thumb,
 };
 pub use grants::{Consent, Grants, NewAgent, NewGrantRequest};
+pub use jobs::Jobs;
 pub use ledger::Ledger;
 pub use mail::{Mail, MailError, Message, ShownMail};
 pub use people::{NewSession, People, UserSecret};
@@ -51,6 +53,12 @@ pub trait Core: AppUsers + Directory + Ledger + Records {}
 impl<T: AppUsers + Directory + Ledger + Records> Core for T {}
 
 /// Everything that is kept. One type implements it all; the pieces are cut by noun.
-pub trait Store: Core + RecordTexts + Changes + AppAuth + Apps + Files + People + Grants + Requests + Register {}
+pub trait Store:
+    Core + RecordTexts + Changes + AppAuth + Apps + Files + People + Grants + Requests + Jobs + Register
+{
+}
 
-impl<T: Core + RecordTexts + Changes + AppAuth + Apps + Files + People + Grants + Requests + Register> Store for T {}
+impl<T: Core + RecordTexts + Changes + AppAuth + Apps + Files + People + Grants + Requests + Jobs + Register> Store
+    for T
+{
+}

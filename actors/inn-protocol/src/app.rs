@@ -133,6 +133,10 @@ pub enum Executor {
         method: String,
         path: String,
     },
+    /// The params are the payload of a request of this capability; the caller follows a job.
+    Agent {
+        capability: String,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use crate::ids::{AgentId, AppId, CallId, Digest, GrantId, RequestId, SessionId, TenantId, UserId};
+use crate::ids::{AgentId, AppId, CallId, Digest, GrantId, JobId, RequestId, SessionId, TenantId, UserId};
 
 /// What is asked. One list for every face; the register's `action` column holds [`Action::name`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,6 +81,19 @@ pub enum Action {
     },
     /// Cancel many requests of an app at once.
     CancelRequests,
+    /// `view`, `follow` or `logs`.
+    ViewJob {
+        job: JobId,
+        verb: &'static str,
+    },
+    ListJobs,
+    CancelJob {
+        job: JobId,
+    },
+    /// Do a job that failed or was canceled again, as a new one.
+    RetryJob {
+        job: JobId,
+    },
     // By an agent's key
     RegisterAgent,
     RequestGrant,
@@ -152,6 +165,10 @@ impl Action {
             Self::ListRequests => "requests.list",
             Self::CancelRequest { .. } => "requests.cancel",
             Self::CancelRequests => "requests.cancel-many",
+            Self::ViewJob { verb, .. } => return format!("jobs.{verb}"),
+            Self::ListJobs => "jobs.list",
+            Self::CancelJob { .. } => "jobs.cancel",
+            Self::RetryJob { .. } => "jobs.retry",
             Self::RegisterAgent => "agents.register",
             Self::RequestGrant => "grants.request",
             Self::TakeToken { .. } => "tokens.take",
@@ -195,6 +212,7 @@ impl Action {
             | Self::CancelRequest { request }
             | Self::OperateRequest { request, .. }
             | Self::Hold { request, .. } => request.to_string(),
+            Self::ViewJob { job, .. } | Self::CancelJob { job } | Self::RetryJob { job } => job.to_string(),
             Self::TakeToken { grant } | Self::RevokeGrant { grant } => grant.to_string(),
             Self::Deploy { slug } | Self::ManageApp { slug, .. } => slug.clone(),
             Self::ReadReceipt { call } => call.to_string(),
@@ -213,6 +231,8 @@ impl Action {
                 | Self::ReadFile { .. }
                 | Self::ViewRequest { .. }
                 | Self::ListRequests
+                | Self::ViewJob { .. }
+                | Self::ListJobs
                 | Self::ListQueueLimits
                 | Self::ListMembers
                 | Self::ListApps

@@ -89,6 +89,7 @@ codes! {
     UnknownEntity = "unknown_entity", 404;
     UnknownOperation = "unknown_operation", 404;
     UnknownApp = "unknown_app", 404;
+    JobNotFound = "job_not_found", 404;
     MethodNotAllowed = "method_not_allowed", 405;
     // The queue
     ClaimLost = "claim_lost", 409;

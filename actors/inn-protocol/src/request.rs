@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ids::{AgentId, AppId, Digest, GrantId, RequestId, TenantId, UserId};
+use crate::job::NewJob;
 
 /// Where a request stands. The wire words are those of the A2App task shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -73,6 +74,8 @@ pub struct NewRequest {
     pub replay_of: Option<RequestId>,
     /// Of several with the same key only one waits, or is worked on.
     pub unique: Option<Unique>,
+    /// The job that this request carries out, made together with it. Such a request never joins another one.
+    pub job: Option<NewJob>,
     /// Refused above this many open requests of the app.
     pub max_open: u32,
 }

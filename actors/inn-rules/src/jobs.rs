@@ -11,7 +11,8 @@ mod tests;
 mod words;
 
 pub use machine::{
-    Change, Facts, Given, LEASE_SECONDS, back_off, cancel, expire, of_request, renew, report, retryable, settle, start,
+    Change, Facts, Given, LEASE_SECONDS, back_off, cancel, expire, give_up, of_request, renew, report, retryable,
+    settle, start,
 };
 pub use sight::{may_see, only_of};
-pub use words::{MAX_LINE, MAX_RESULT_BYTES, check_error, check_line, error_of_request};
+pub use words::{MAX_LINE, MAX_RESULT_BYTES, check_error, check_line};

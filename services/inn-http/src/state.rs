@@ -8,7 +8,7 @@ use inn_ports::{Blobs, Bus, Mail, Objects, Store};
 use serde_json::Value;
 use url::Url;
 
-use crate::app::Realtime;
+use crate::app::{JobStreams, Realtime};
 use crate::rates::Rates;
 
 /// Settings of the HTTP edge.
@@ -80,6 +80,7 @@ pub struct HttpState {
     pub uploads: Arc<tokio::sync::Semaphore>,
     pub bus: Arc<dyn Bus>,
     pub realtime: Arc<Realtime>,
+    pub job_streams: Arc<JobStreams>,
     pub keys: EdgeKeys,
     pub config: HttpConfig,
     /// Mails of apps to their own users.

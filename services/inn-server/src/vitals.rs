@@ -78,7 +78,7 @@ impl PlatformVitals {
             in_flight: gauge("inn_calls_in_flight", "Calls that hold a permit.")?,
             strangers,
             resident: gauge("inn_resident_bytes", "Memory of the process that is in use (RSS).")?,
-            stuck: gauge("inn_stuck", "Requests without owner, deadline or next step. Must be 0.")?,
+            stuck: gauge("inn_stuck", "Requests and jobs without owner, deadline or next step. Must be 0.")?,
             seal_lag: fraction("inn_seal_lag_seconds", "Age of the oldest register entry that is not sealed yet.")?,
             clock_offset: fraction("inn_clock_offset_seconds", "Database time minus this node's clock.")?,
             answers: counters("inn_http_answers_total", "HTTP answers by class of status.", "status")?,
@@ -115,8 +115,8 @@ impl PlatformVitals {
         self.durations.observe(took.as_secs_f64());
     }
 
-    pub(crate) fn stuck(&self, requests: i64) {
-        self.stuck.set(requests);
+    pub(crate) fn stuck(&self, rows: i64) {
+        self.stuck.set(rows);
     }
 
     pub(crate) fn seal_lag(&self, lag: Duration) {

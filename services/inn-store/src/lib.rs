@@ -17,6 +17,7 @@ mod files;
 mod filter_sql;
 mod grants;
 mod housekeeping;
+mod jobs;
 mod ledger;
 mod migrate;
 mod outbox;

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, TimeDelta, Utc};
 use inn_ports::{Register, StoreError, StoreResult};
 use inn_protocol::receipt::Receipt;
-use inn_protocol::register::{Entry, EntrySearch, Head, Verification};
+use inn_protocol::register::{CallRecord, Entry, EntryDraft, EntrySearch, Head, Verification};
 use inn_protocol::{AgentId, AppId, CallId, Digest, GrantId, TenantId, UserId};
 use serde_json::{Map, Value};
 use tokio_postgres::Row;
@@ -203,6 +203,29 @@ pub(crate) fn digest(bytes: &[u8]) -> StoreResult<Digest> {
         tracing::error!(length = bytes.len(), "a kept digest has the wrong length");
         StoreError::Broken
     })
+}
+
+/// What the platform does by itself: its effect is in the register like anybody else's.
+pub(crate) fn platform_call(tenant: TenantId, app: Option<AppId>, action: &str, target: &str) -> CallRecord {
+    let draft = EntryDraft {
+        call: CallId::new(),
+        tenant,
+        app,
+        caller: "platform",
+        user: None,
+        agent: None,
+        helper: None,
+        grant: None,
+        via: None,
+        app_user: None,
+        action: action.to_owned(),
+        target: target.to_owned(),
+        body: Digest::of(b""),
+        claimed_agent: None,
+        signature_base: None,
+        signature: None,
+    };
+    CallRecord { draft, live: inn_protocol::call::LiveCheck::default(), nonce: None, idempotency: None }
 }
 
 #[cfg(test)]

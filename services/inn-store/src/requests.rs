@@ -33,6 +33,7 @@ use inn_rules::requests::Surroundings;
 use inn_rules::requests::board::Turn;
 
 use crate::PgStore;
+pub(crate) use cancel::cancel_within;
 pub(crate) use looks::Queue;
 pub(crate) use rows::answers;
 

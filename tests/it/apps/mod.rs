@@ -9,6 +9,7 @@ mod face;
 mod files;
 mod hostile;
 mod idempotency;
+mod jobs;
 mod lists;
 mod modifiers;
 mod operations;

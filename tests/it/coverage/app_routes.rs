@@ -37,6 +37,8 @@ const TABLE: &[Row] = &[
     ("GET", "/api/_a2app/tasks/{id}", "requests.view", |s| plain(format!("/api/_a2app/tasks/{}", s.task)), [200, 404, 200, 200, 401, 403]),
     ("POST", "/api/_a2app/tasks/{id}/cancel", "requests.cancel", |s| (format!("/api/_a2app/tasks/{}/cancel", s.task), json!({})), [401, 403, 200, 409, 401, 403]),
     ("POST", "/api/_a2app/tasks/{id}/answer", "requests.answer", |s| (format!("/api/_a2app/tasks/{}/answer", s.task), json!({"answer": 1})), [401, 403, 409, 409, 401, 403]),
+    ("GET", "/api/_jobs/{id}", "jobs.view", |s| plain(format!("/api/_jobs/{}", s.job)), [200, 404, 200, 200, 401, 200]),
+    ("POST", "/api/_jobs/{id}/cancel", "jobs.cancel", |s| (format!("/api/_jobs/{}/cancel", s.job), json!({})), [401, 403, 200, 409, 401, 409]),
     ("GET", "/api/collections/{entity}/records", "records.list", |_| plain(records("cards")), [200, 200, 200, 200, 401, 200]),
     ("POST", "/api/collections/{entity}/records", "records.create", |s| (records("cards"), json!({"title": "x", "list": &s.list})), [401, 403, 200, 200, 401, 200]),
     ("GET", "/api/collections/{entity}/records/{id}", "records.view", |s| plain(format!("{}/{}", records("cards"), s.card)), [200, 200, 200, 200, 401, 200]),
@@ -64,6 +66,7 @@ const TABLE: &[Row] = &[
     // Operations are the app's own words; one of each kind stands for them.
     ("POST", "/api/ops/{name}", "operations.run", |s| ("/api/ops/cards.add".into(), json!({"title": "x", "list": &s.list})), [401, 403, 200, 200, 401, 200]),
     ("POST", "/api/ops/{list}", "operations.run", |_| ("/api/ops/cards.list-urgent".into(), json!({})), [401, 403, 200, 200, 401, 200]),
+    ("POST", "/api/ops/{agent}", "operations.run", |s| ("/api/ops/board.sum-up".into(), json!({"board": &s.board})), [401, 403, 202, 202, 401, 202]),
     ("POST", "/api/ops/{destructive}", "operations.run", |s| ("/api/ops/cards.delete-archived".into(), json!({"id": &s.archived})), [401, 403, 204, 404, 401, 428]),
 ];
 

@@ -7,6 +7,7 @@ mod bundles;
 mod explain;
 mod grant_requests;
 mod grants;
+mod jobs;
 mod members;
 mod openapi;
 mod queue_limits;

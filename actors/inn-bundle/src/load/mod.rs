@@ -59,6 +59,7 @@ pub fn load(bundle: &Bundle, created_at: DateTime<Utc>) -> Result<AppDefinition,
         app_md.as_ref().and_then(|(data, _)| Node::root(APP_MD, data).get("innkeeper")),
     ];
     let (capabilities, limits) = manifest_extras::load(&extras, &mut problems);
+    operation::check_capabilities(&operations, &capabilities, &mut problems);
 
     let (ui_root, ui_entry) = if bundle.files.contains_key(&format!("{PB_PUBLIC}/index.html")) {
         (Some(PB_PUBLIC.to_owned()), Some("index.html".to_owned()))

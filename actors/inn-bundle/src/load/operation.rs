@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use inn_protocol::app::{CrudAction, Dialect, Executor, Operation, Param, ParamKind};
+use inn_protocol::app::{Capability, CrudAction, Dialect, Executor, Operation, Param, ParamKind};
 use inn_protocol::model::Model;
 use serde_json::{Value, json};
 
@@ -63,6 +63,17 @@ pub(super) fn load(
         }
     }
     (operations, value)
+}
+
+/// An operation that asks agents asks for what the manifest declares, and so for what the owner is asked to consent to.
+pub(super) fn check_capabilities(operations: &[Operation], capabilities: &[Capability], problems: &mut Problems) {
+    for operation in operations {
+        let Executor::Agent { capability } = &operation.executor else { continue };
+        if capabilities.iter().all(|declared| declared.name != *capability) {
+            let place = format!("{OPERATIONS}#operations.{}.executor.capability", operation.name);
+            problems.add(place, format!("the manifest declares no capability `{capability}` under `innkeeper`"));
+        }
+    }
 }
 
 fn one(node: &Node<'_>, dialect: Dialect, model: &Model, problems: &mut Problems) -> Option<Operation> {
@@ -184,7 +195,7 @@ fn read_executor(
     model: &Model,
     problems: &mut Problems,
 ) -> Option<Executor> {
-    match node.need("type", problems)?.one_of(&["http", "crud", "job"], problems)? {
+    match node.need("type", problems)?.one_of(&["http", "crud", "job", "agent"], problems)? {
         "http" => {
             node.closed(&["type", "method", "path"], problems);
             let methods = ["GET", "POST", "PUT", "PATCH", "DELETE"];
@@ -197,6 +208,11 @@ fn read_executor(
             let method = node.need("method", problems).and_then(|method| method.one_of(&["POST"], problems));
             let path = node.need("path", problems).and_then(|path| route(&path, system, problems));
             Some(Executor::Job { method: method?.to_owned(), path: path? })
+        }
+        "agent" => {
+            node.closed(&["type", "capability"], problems);
+            let name = node.need("capability", problems).and_then(|name| name.text(problems));
+            Some(Executor::Agent { capability: name?.to_owned() })
         }
         _ => crud(node, params, model, problems),
     }

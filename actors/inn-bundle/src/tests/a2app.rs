@@ -218,6 +218,29 @@ fn http_job_and_system_operations_load() {
 }
 
 #[test]
+fn an_operation_asks_agents_for_a_declared_capability() {
+    let asks = |capability: &str| {
+        let operation = json!({"name": "sum-up", "description": "d", "params": {"board": {"type": "string"}},
+            "executor": {"type": "agent", "capability": capability}});
+        let declared = json!({"capabilities": [{"name": "summarise", "sentence": "Do", "input": {}, "result": {}}]});
+        let mut project = extras(&declared);
+        project
+            .extend(operations(&json!([operation])).into_iter().filter(|(path, _)| path.ends_with("operations.json")));
+        project
+    };
+    let app = loaded(asks("summarise"));
+    assert_eq!(app.operations[0].executor, Executor::Agent { capability: "summarise".to_owned() });
+    let refusal = load_refusal(asks("translate"));
+    assert_violation(&refusal, "app/operations.json#operations.sum-up.executor.capability", "declares no capability");
+    let mut more = asks("summarise");
+    let text = String::from_utf8(more["operations.json"].clone())
+        .unwrap()
+        .replace("\"type\":\"agent\"", "\"type\":\"agent\",\"path\":\"/api/x\"");
+    more.insert("operations.json".to_owned(), text.into_bytes());
+    load_refusal(more);
+}
+
+#[test]
 fn an_app_without_operations_has_none() {
     let app = loaded(without(a2app_project(), "operations.json"));
     assert_eq!(app.operations_json, json!({"opsVersion": 1, "operations": []}));

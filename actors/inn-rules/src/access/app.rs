@@ -28,6 +28,11 @@ pub(super) fn leg(ask: &Ask<'_>) -> Result<(), Refusal> {
             app(ask)?;
             not_for_agents(ask, "Agents meet requests by claiming them at /v1/requests/claim.")
         }
+        Action::RetryJob { .. } => {
+            app(ask)?;
+            not_for_agents(ask, "Agents run the operation again, instead of a job that somebody started.")
+        }
+        Action::ViewJob { .. } | Action::ListJobs | Action::CancelJob { .. } => app(ask).map(|_| ()),
         Action::AppAuth { collection, .. } => account::has_accounts(app(ask)?, collection),
         Action::DescribeApp | Action::Batch | Action::Realtime { .. } | Action::TakeFileToken => app(ask).map(|_| ()),
         _ => Ok(()),
@@ -68,11 +73,16 @@ fn runnable(ask: &Ask<'_>, app: &AppSnapshot, name: &str) -> Result<(), Refusal>
             "the app's author",
         ));
     };
-    if let Executor::Crud { collection, action, .. } = &operation.executor {
-        let collection = declared(app, collection)?;
-        if *action != CrudAction::List {
-            writable(collection)?;
+    match &operation.executor {
+        Executor::Crud { collection, action, .. } => {
+            let collection = declared(app, collection)?;
+            if *action != CrudAction::List {
+                writable(collection)?;
+            }
         }
+        // An agent with the scope for the operation may run it like any other: what it asks for is the author's choice.
+        Executor::Agent { capability } => consented(app, capability)?,
+        Executor::Http { .. } | Executor::Job { .. } => {}
     }
     needs_no_approval(ask, operation)
 }
@@ -92,6 +102,10 @@ fn needs_no_approval(ask: &Ask<'_>, operation: &Operation) -> Result<(), Refusal
 
 fn askable(ask: &Ask<'_>, app: &AppSnapshot, name: &str) -> Result<(), Refusal> {
     not_for_agents(ask, "Agents cannot ask other agents for work.")?;
+    consented(app, name)
+}
+
+fn consented(app: &AppSnapshot, name: &str) -> Result<(), Refusal> {
     if app.definition.capability(name).is_none() {
         let message = format!("The app does not declare the capability {name:?}, so it cannot ask for it.");
         return Err(refuse(Code::NotDeclared, message, "the app's author, in the manifest"));

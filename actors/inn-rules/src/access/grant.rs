@@ -35,11 +35,16 @@ fn needs(action: &Action) -> Needs {
         | Action::Hold { .. }
         | Action::Explain
         | Action::ReadReceipt { .. }
+        // Only of operations it has the scope for: whose jobs are seen is a condition of each look.
+        | Action::ViewJob { .. }
+        | Action::ListJobs
+        | Action::CancelJob { .. }
         // Never an agent's, whatever its grant: the app leg says so.
         | Action::Ask { .. }
         | Action::CancelRequest { .. }
         | Action::OperateRequest { .. }
         | Action::CancelRequests
+        | Action::RetryJob { .. }
         | Action::ViewRequest { .. }
         | Action::ListRequests => Needs::Nothing,
         Action::ListRecords { entity } | Action::ViewRecord { entity, .. } | Action::ReadFile { entity, .. } => {

@@ -78,7 +78,7 @@ pub(super) fn applying<'a>(ask: &Ask<'a>) -> Option<Applying<'a>> {
         Action::DeleteRecord { entity, .. } => (entity, Kind::Delete),
         Action::RunOperation { operation } => match &app.definition.operation(operation)?.executor {
             Executor::Crud { collection, action, .. } => (collection, Kind::of(*action)),
-            Executor::Http { .. } | Executor::Job { .. } => return None,
+            Executor::Http { .. } | Executor::Job { .. } | Executor::Agent { .. } => return None,
         },
         _ => return None,
     };

@@ -54,11 +54,14 @@ fn audience(action: &Action) -> Audience {
         Action::AppAuth { verb: "impersonate", .. } => Audience::AppOwner,
         // Whoever knows the name of a file that is not protected may have it (PocketBase notes, section F).
         Action::ReadFile { protected: false, .. } => Audience::AppPublic,
-        Action::ReadFile { .. } => Audience::AppMember(Role::Viewer),
         Action::TakeFileToken => Audience::AppHolder,
-        Action::ListRecords { .. } | Action::ViewRecord { .. } | Action::ViewRequest { .. } | Action::ListRequests => {
-            Audience::AppMember(Role::Viewer)
-        }
+        Action::ReadFile { .. }
+        | Action::ListRecords { .. }
+        | Action::ViewRecord { .. }
+        | Action::ViewRequest { .. }
+        | Action::ListRequests
+        | Action::ViewJob { .. }
+        | Action::ListJobs => Audience::AppMember(Role::Viewer),
         Action::CreateRecord { .. }
         | Action::UpdateRecord { .. }
         | Action::DeleteRecord { .. }
@@ -66,7 +69,9 @@ fn audience(action: &Action) -> Audience {
         | Action::Ask { .. }
         | Action::CancelRequest { .. }
         | Action::OperateRequest { .. }
-        | Action::CancelRequests => Audience::AppMember(Role::Editor),
+        | Action::CancelRequests
+        | Action::CancelJob { .. }
+        | Action::RetryJob { .. } => Audience::AppMember(Role::Editor),
         Action::RegisterAgent
         | Action::RequestGrant
         | Action::TakeToken { .. }

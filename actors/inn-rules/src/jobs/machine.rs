@@ -248,7 +248,13 @@ pub fn expire(current: &Facts, now: DateTime<Utc>) -> Option<Change> {
     Some(change.ending(current, "lease_lost", None, now))
 }
 
-/// Where a job of kind `agent` stands, from its request: they never differ.
+/// It ends as failed, for a reason that has nothing to do with the work.
+pub fn give_up(current: &Facts, code: &str, message: &str) -> Change {
+    Change::failed(current, JobError { code: code.to_owned(), message: message.to_owned() })
+}
+
+/// Where a job of kind `agent` stands, from its request. The database keeps it so, in the transaction that changes the
+/// request.
 pub const fn of_request(state: RequestState) -> JobState {
     match state {
         RequestState::Submitted => JobState::Queued,

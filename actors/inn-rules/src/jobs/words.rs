@@ -69,13 +69,3 @@ fn is_code(text: &str) -> bool {
     (1..=MAX_CODE).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-.".contains(&byte))
 }
-
-/// The reason of an ended request in the words of a job: what stands before its colon is the code, when it is a word.
-pub fn error_of_request(reason: &str, otherwise: &str) -> JobError {
-    let word = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-    match reason.split_once(": ") {
-        Some((code, message)) if word(code) => JobError { code: code.to_owned(), message: message.to_owned() },
-        _ if word(reason) => JobError { code: reason.to_owned(), message: reason.to_owned() },
-        _ => JobError { code: otherwise.to_owned(), message: reason.to_owned() },
-    }
-}

@@ -76,6 +76,11 @@ pub fn check_params(operation: &Operation, given: &Map<String, Value>, strict: b
     Err(Refusal::violations(message, violations))
 }
 
+/// What an agent would have been refused for: told to the app's own page beside the answer, which it gets all the same.
+pub fn warnings(operation: &Operation, given: &Map<String, Value>) -> Vec<Violation> {
+    check_params(operation, given, true).err().map_or_else(Vec::new, |refusal| refusal.violations)
+}
+
 /// The record call of a `crud` operation; `None` when the operation is of another kind. The param `id` selects the
 /// record of an update or delete, all other params are the body.
 ///
@@ -132,7 +137,7 @@ pub fn allowed_methods(definition: &AppDefinition, path: &str) -> Vec<String> {
 fn route(operation: &Operation) -> Option<(&str, &str)> {
     match &operation.executor {
         Executor::Http { method, path } | Executor::Job { method, path } => Some((method, path)),
-        Executor::Crud { .. } => None,
+        Executor::Crud { .. } | Executor::Agent { .. } => None,
     }
 }
 

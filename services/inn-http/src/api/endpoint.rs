@@ -3,7 +3,7 @@
 use actix_web::{Route, web};
 
 use super::{
-    agents, apps, audit, explain, grant_requests, grants, limits, members, openapi, platform, queue, receipts,
+    agents, apps, audit, explain, grant_requests, grants, jobs, limits, members, openapi, platform, queue, receipts,
     requests, session, tenants, token,
 };
 
@@ -121,6 +121,12 @@ pub static ENDPOINTS: &[Endpoint] = endpoints![
     GET "/v1/requests/{id}/why" Person "requests.view" "What a request waits for" {} ["app"] => queue::why;
     GET "/v1/queue-limits" Person "queue.limits" "Weights and caps of the queue" {} [] => limits::list;
     POST "/v1/queue-limits" Person "queue.set-limit" "Set weight and cap of an app, a capability, a person, an agent or a tenant" {"kind": "string" "!", "app": "string", "subject": "string", "weight": "integer", "most": "integer"} [] => limits::set;
+    // Jobs
+    GET "/v1/jobs" Person "jobs.list" "Jobs of an app, newest first" {} ["app", "state"] => jobs::list;
+    GET "/v1/jobs/{id}" Person "jobs.view" "One job, with its attempts" {} ["app"] => jobs::view;
+    GET "/v1/jobs/{id}/logs" Person "jobs.logs" "Lines of its log after a number" {} ["app", "after", "limit"] => jobs::logs;
+    POST "/v1/jobs/{id}/cancel" Person "jobs.cancel" "Cancel" {"app": "string" "!", "reason": "string"} [] => jobs::cancel;
+    POST "/v1/jobs/{id}/retry" Person "jobs.retry" "Do a failed or canceled one again, as a new one" {"app": "string" "!"} [] => jobs::retry;
     // The register
     GET "/v1/audit" Person "audit.search" "Entries, newest first" {} ["app", "agent", "grant", "user", "action", "outcome", "since", "before", "limit"] => audit::search;
     GET "/v1/audit/verify" Person "audit.verify" "Recompute digests, chain and heads" {} ["seq", "head"] => audit::verify;

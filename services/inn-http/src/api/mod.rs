@@ -8,6 +8,7 @@ pub mod endpoint;
 mod explain;
 mod grant_requests;
 mod grants;
+mod jobs;
 mod limits;
 mod members;
 mod openapi;

@@ -24,7 +24,7 @@ use crate::respond;
 const LIST_LIMIT: u32 = 200;
 
 /// A call about an app's requests arrives at the app, wherever its address is: the one decision needs to know which.
-fn at_app(mut incoming: Incoming, slug: Option<String>) -> Result<Incoming, ApiError> {
+pub(super) fn at_app(mut incoming: Incoming, slug: Option<String>) -> Result<Incoming, ApiError> {
     let Some(slug) = slug.filter(|slug| is_slug(slug)) else { return Err(incoming.fail(no_app())) };
     incoming.place = Place::App { slug, own_origin: false };
     Ok(incoming)
@@ -92,14 +92,14 @@ pub(super) async fn why(incoming: Incoming, path: Path<String>) -> Result<HttpRe
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Because {
-    app: String,
+pub(super) struct Because {
+    pub(super) app: String,
     #[serde(default)]
     reason: String,
 }
 
 impl Because {
-    fn reason(&self, otherwise: &str) -> String {
+    pub(super) fn reason(&self, otherwise: &str) -> String {
         match line(&self.reason, 2_000) {
             reason if reason.is_empty() => otherwise.to_owned(),
             reason => reason,

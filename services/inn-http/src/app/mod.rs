@@ -4,6 +4,7 @@ mod auth;
 mod batch;
 mod enter;
 mod files;
+mod jobs;
 mod meta;
 mod operations;
 mod realtime;
@@ -12,6 +13,8 @@ mod tasks;
 mod ui;
 
 pub use enter::session_cookie;
+pub use jobs::JobStreams;
+pub(crate) use jobs::{missing as missing_job, request as request_of_job};
 pub use realtime::{Realtime, RealtimeLimits};
 pub(crate) use tasks::{label, may_see, new_request, only_of};
 
@@ -54,6 +57,8 @@ fn api(config: &mut ServiceConfig) {
         .service(at("/api/_a2app/tasks/{id}").route(web::get().to(tasks::view)))
         .service(at("/api/_a2app/tasks/{id}/cancel").route(web::post().to(tasks::cancel)))
         .service(at("/api/_a2app/tasks/{id}/answer").route(web::post().to(tasks::answer)))
+        .service(at("/api/_jobs/{id}").route(web::get().to(jobs::view)))
+        .service(at("/api/_jobs/{id}/cancel").route(web::post().to(jobs::cancel)))
         .service(at("/api/realtime").route(web::get().to(realtime::connect)).route(web::post().to(realtime::subscribe)))
         .service(at("/api/batch").route(web::post().to(batch::batch)))
         .service(at("/api/files/token").route(web::post().to(files::take_token)))

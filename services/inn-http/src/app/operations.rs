@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse};
 use inn_actors::{Admitted, RecordWrite};
-use inn_protocol::app::{AppSnapshot, Operation};
+use inn_protocol::app::{AppSnapshot, Executor, Operation};
 use inn_protocol::call::{Action, Place};
 use inn_protocol::caller::Caller;
 use inn_protocol::receipt::Verb;
@@ -12,7 +12,7 @@ use inn_rules::operations::{self, CrudCall};
 use inn_rules::query::ListParams;
 use serde_json::{Map, Value};
 
-use super::records;
+use super::{jobs, records};
 use crate::error::ApiError;
 use crate::incoming::Incoming;
 use crate::respond;
@@ -83,7 +83,11 @@ async fn run(incoming: &Incoming, name: &str, params: Map<String, Value>) -> Res
     let fail = |refusal| incoming.fail(refusal);
     let action = Action::RunOperation { operation: name.to_owned() };
     let app = incoming.state.gateway.app(incoming.slug()?).await.map_err(fail)?;
-    let lists = app.as_ref().and_then(|app| app.definition.operation(name)).is_some_and(is_list);
+    let operation = app.as_ref().and_then(|app| app.definition.operation(name));
+    if operation.is_some_and(|operation| matches!(operation.executor, Executor::Agent { .. })) {
+        return jobs::ask(incoming, name, params).await;
+    }
+    let lists = operation.is_some_and(is_list);
     let call = incoming.call(action, Value::Null);
     if lists {
         let store = &*incoming.state.store;
@@ -100,7 +104,7 @@ async fn run(incoming: &Incoming, name: &str, params: Map<String, Value>) -> Res
 }
 
 fn is_list(operation: &Operation) -> bool {
-    use inn_protocol::app::{CrudAction, Executor};
+    use inn_protocol::app::CrudAction;
     matches!(operation.executor, Executor::Crud { action: CrudAction::List, .. })
 }
 
@@ -114,7 +118,7 @@ fn crud(admitted: &Admitted, name: &str, params: &Map<String, Value>) -> Result<
     operations::crud_call(operation, &params)?.ok_or_else(|| {
         Refusal::new(
             Code::NotImplemented,
-            "This operation needs a service or script of the app, which this host does not run yet. Only `crud` operations run.",
+            "This operation needs a service or script of the app, which this host does not run yet. Operations of kind `crud` and `agent` run.",
         )
         .leg("app")
     })

@@ -115,6 +115,7 @@ pub(crate) fn new_request(id: RequestId, app: &AppSnapshot, capability: &Capabil
         priority: DEFAULT_PRIORITY,
         replay_of: None,
         unique: None,
+        job: None,
         max_open: app.definition.limits.max_open_requests.unwrap_or(MAX_OPEN),
     }
 }
@@ -218,7 +219,7 @@ pub(super) async fn answer(incoming: Incoming, path: Path<Ids>) -> Result<HttpRe
 /// `{id}` of the path (and `{slug}` on the platform's face).
 #[derive(Deserialize)]
 pub(super) struct Ids {
-    id: String,
+    pub(super) id: String,
 }
 
 fn parse(path: &Ids) -> Result<RequestId, Refusal> {

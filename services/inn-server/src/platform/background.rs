@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use actix_web::web;
 use inn_blobs::BlobStore;
 use inn_http::HttpState;
-use inn_ports::{Files as _, Objects as _, PolicyHints, Requests as _, StoreError, Topic};
+use inn_ports::{Files as _, Jobs as _, Objects as _, PolicyHints, Requests as _, StoreError, Topic};
 use inn_store::PgStore;
 use parking_lot::Mutex;
 
@@ -58,14 +58,25 @@ pub(super) fn start(loops: &mut Loops, parts: &Parts, state: &web::Data<HttpStat
         }
     });
 
+    let (store, bus) = (parts.store.clone(), Arc::clone(&parts.bus));
+    loops.every("job sweeper", SWEEP, move || {
+        let (store, bus) = (store.clone(), Arc::clone(&bus));
+        async move {
+            for app in store.sweep_jobs().await? {
+                bus.publish(Topic::Requests(app)).await;
+            }
+            Ok::<_, StoreError>(())
+        }
+    });
+
     let (store, watched) = (parts.store.clone(), Arc::clone(vitals));
-    loops.every("stuck requests", STUCK, move || {
+    loops.every("stuck rows", STUCK, move || {
         let (store, vitals) = (store.clone(), Arc::clone(&watched));
         async move {
-            let stuck = store.stuck().await?;
+            let stuck = store.stuck().await? + store.stuck_jobs().await?;
             vitals.stuck(stuck);
             if stuck > 0 {
-                tracing::error!(stuck, "requests without owner, deadline or next step");
+                tracing::error!(stuck, "requests or jobs without owner, deadline or next step");
             }
             Ok::<_, StoreError>(())
         }

@@ -86,6 +86,7 @@ async fn live(
     vitals.drain();
     // Nobody would wait for their end.
     state.realtime.close();
+    state.job_streams.close();
     handle.stop(true).await;
     loops.end().await;
     let store = parts.store.clone();
@@ -140,6 +141,7 @@ fn state(settings: &Settings, parts: &Parts, io: &Runtime, vitals: &Arc<Platform
         uploads: Arc::new(tokio::sync::Semaphore::new(settings.files.uploads)),
         bus: Arc::clone(&parts.bus),
         realtime: Arc::new(realtime),
+        job_streams: Arc::default(),
         keys: EdgeKeys { root: Arc::clone(&parts.root), published: parts.published.clone() },
         config,
         vitals: shown,

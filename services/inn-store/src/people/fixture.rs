@@ -120,6 +120,7 @@ impl World {
             priority: 3,
             replay_of: None,
             unique: None,
+            job: None,
             max_open: 1000,
         }
     }

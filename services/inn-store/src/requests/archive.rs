@@ -14,10 +14,10 @@ const BATCHES: usize = 10;
 const COPY: &str = "
 INSERT INTO inn.requests_history (id, tenant, app, capability, payload, state, requester_user, requester_label, attempt,
     attempts, epoch, holder, holder_grant, held_by, lease_seconds, lease_until, next_at, waits_until, progress, result,
-    reason, acknowledged, hard_seconds, hard_until, priority, questions, past_attempts, replay_of, rank, ready, unique_mode, unique_key, created_at, updated_at, ended_at)
+    reason, acknowledged, hard_seconds, hard_until, priority, questions, past_attempts, replay_of, rank, ready, unique_mode, unique_key, job, created_at, updated_at, ended_at)
 SELECT id, tenant, app, capability, payload, state, requester_user, requester_label, attempt,
     attempts, epoch, holder, holder_grant, held_by, lease_seconds, lease_until, next_at, waits_until, progress, result,
-    reason, acknowledged, hard_seconds, hard_until, priority, questions, past_attempts, replay_of, rank, ready, unique_mode, unique_key, created_at, updated_at, ended_at
+    reason, acknowledged, hard_seconds, hard_until, priority, questions, past_attempts, replay_of, rank, ready, unique_mode, unique_key, job, created_at, updated_at, ended_at
 FROM inn.requests WHERE ended_at < now() - interval '10 minutes'
 ORDER BY ended_at LIMIT 500 FOR UPDATE SKIP LOCKED
 RETURNING id";

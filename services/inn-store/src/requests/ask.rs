@@ -6,7 +6,7 @@ use inn_protocol::app::AppSnapshot;
 use inn_protocol::receipt::Receipt;
 use inn_protocol::register::CallRecord;
 use inn_protocol::request::NewRequest;
-use inn_protocol::{AppId, CallId, Code, Refusal, RequestId, UserId, canonical};
+use inn_protocol::{AgentId, AppId, CallId, Code, JobId, Refusal, RequestId, UserId, canonical};
 use serde_json::{Value, json};
 use tokio_postgres::Error;
 use tokio_postgres::types::{Json, ToSql, Type};
@@ -37,13 +37,23 @@ fn text() -> &'static str {
             ),
             asked AS (
                 INSERT INTO inn.requests (id, tenant, app, capability, payload, requester_user, requester_label,
-                    lease_seconds, attempts, hard_seconds, priority, rank, replay_of, unique_mode, unique_key)
+                    lease_seconds, attempts, hard_seconds, priority, rank, replay_of, unique_mode, unique_key, job)
                 SELECT $31, app.tenant, app.id, $32, $33::json, $34, $35, $36, $37, $38, $39::smallint,
-                    clock_timestamp() + ($39::smallint - 3) * interval '10 minutes', $40, $41, $42
+                    clock_timestamp() + ($39::smallint - 3) * interval '10 minutes', $40, $41, $42, $45
                 FROM app WHERE app.open AND NOT EXISTS (SELECT FROM same)
                 ON CONFLICT (app, capability, unique_key)
                     WHERE state = 'submitted' AND epoch = 0 AND unique_mode IN ('queued', 'both') DO NOTHING
                 RETURNING *
+            ),
+            job AS (
+                INSERT INTO inn.jobs (id, tenant, app, operation, kind, params, requester_user, requester_label, agent,
+                    request, attempts, retry_of, lines)
+                SELECT n.job, n.tenant, n.app, $46, 'agent', n.payload, n.requester_user, n.requester_label, $47, n.id,
+                    n.attempts, $48, 1 FROM asked n WHERE n.job IS NOT NULL
+                RETURNING id, created_at
+            ),
+            job_line AS (
+                INSERT INTO inn.job_lines (job, seq, at, kind, text) SELECT id, 1, created_at, 'state', 'queued' FROM job
             ),
             kept AS MATERIALIZED (
                 SELECT *, false AS joined FROM asked UNION ALL SELECT same.*, true FROM same, app WHERE app.open
@@ -74,7 +84,7 @@ fn text() -> &'static str {
 }
 
 /// Types of the statement's own parameters, from `$29` on.
-const TYPES: [Type; 16] = [
+const TYPES: [Type; 20] = [
     Type::TEXT,
     Type::UUID,
     Type::UUID,
@@ -91,6 +101,10 @@ const TYPES: [Type; 16] = [
     Type::BYTEA,
     Type::TEXT,
     Type::JSON,
+    Type::UUID,
+    Type::TEXT,
+    Type::TEXT,
+    Type::UUID,
 ];
 
 pub(super) async fn ask(
@@ -137,23 +151,35 @@ async fn count(store: &PgStore, client: &Object, app: AppId, most: u32) -> Store
 type Asked = (AskReceipt, Option<(String, chrono::DateTime<chrono::Utc>)>);
 
 async fn at_once(client: &Object, call: &CallRecord, app: &AppSnapshot, new: &NewRequest) -> StoreResult<Asked> {
-    let stored = canonical::to_string(&json!({
+    let mut stored = json!({
         "request": new.id, "capability": new.capability, "state": "submitted", "requester": new.requester,
         "requesterLabel": new.requester_label, "payload": new.payload, "priority": new.priority,
         "replayOf": new.replay_of, "unique": new.unique.as_ref().map(|unique| unique.mode),
-    }));
+    });
+    if let (Some(job), Some(members)) = (&new.job, stored.as_object_mut()) {
+        members.insert("job".to_owned(), json!(job.id));
+        members.insert("operation".to_owned(), json!(job.operation));
+    }
+    let stored = canonical::to_string(&stored);
     let told = json!({ "request": new.id, "capability": new.capability, "state": "submitted" });
-    let (id, record) = (new.id.uuid(), new.id.to_string());
+    let id = new.id.uuid();
+    // What a repeated call is pointed to.
+    let record = new.job.as_ref().map_or_else(|| new.id.to_string(), |job| job.id.to_string());
+    let job = new.job.as_ref().map(|job| job.id.uuid());
+    let operation = new.job.as_ref().map(|job| job.operation.as_str());
+    let agent = new.job.as_ref().and_then(|job| job.agent.as_ref()).map(AgentId::as_str);
+    let retry_of = new.job.as_ref().and_then(|job| job.retry_of).map(JobId::uuid);
     let (guard, entry) = (guard::Parameters::new(call, Some(&record)), once::Entry::new(&call.draft));
     let (app_id, requester) = (app.id.uuid(), new.requester.map(UserId::uuid));
     let spec = account::spec(call.live.app_user.as_ref());
     let [lease, attempts, hard] = [new.lease_seconds, new.attempts, new.hard_seconds].map(|n| rows::stored(n.max(1)));
     let priority = i16::from(new.priority.clamp(1, 5));
     let replay_of = new.replay_of.map(RequestId::uuid);
-    let mode = new.unique.as_ref().map(|unique| unique.mode.as_str());
-    let key = new.unique.as_ref().map(|unique| unique.key.0.as_slice());
+    let unique = new.unique.as_ref().filter(|_| new.job.is_none());
+    let mode = unique.map(|unique| unique.mode.as_str());
+    let key = unique.map(|unique| unique.key.0.as_slice());
     let (payload, told): (Json<&Value>, Json<&Value>) = (Json(&new.payload), Json(&told));
-    let own: [&(dyn ToSql + Sync); 16] = [
+    let own: [&(dyn ToSql + Sync); 20] = [
         &spec,
         &app_id,
         &id,
@@ -170,6 +196,10 @@ async fn at_once(client: &Object, call: &CallRecord, app: &AppSnapshot, new: &Ne
         &key,
         &stored,
         &told,
+        &job,
+        &operation,
+        &agent,
+        &retry_of,
     ];
     let types: Vec<Type> = guard::TYPES.into_iter().chain(once::TYPES).chain(TYPES).collect();
     let statement = client.prepare_typed_cached(text(), &types).await.map_err(broken("ask"))?;

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use inn_ports::{StoreError, StoreResult};
-use inn_protocol::register::{CallRecord, EntryDraft};
 use inn_protocol::request::RequestState;
-use inn_protocol::{AppId, CallId, Digest, TenantId};
+use inn_protocol::{AppId, TenantId};
 use inn_rules::requests as rules;
 use serde_json::json;
 
@@ -14,6 +13,7 @@ use super::apply::{Locked, Many};
 use super::{archive, rows};
 use crate::PgStore;
 use crate::people::sql::{all, column, facts, one};
+use crate::register::platform_call;
 
 /// Rows of one transaction.
 const BATCH: usize = 200;
@@ -95,7 +95,7 @@ struct Swept {
 
 async fn batch(store: &PgStore, tenant: TenantId, app: AppId, slug: &str) -> StoreResult<Swept> {
     let mut client = store.client().await?;
-    let step = store.begin(&mut client, &platform_call(tenant, app, slug)).await?;
+    let step = store.begin(&mut client, &platform_call(tenant, Some(app), "requests.sweep", slug)).await?;
     let locked = all(step.tx(), "lock due requests", LOCK, &[&app.uuid()]).await?;
     let mut changes = Vec::with_capacity(locked.len());
     for row in &locked {
@@ -132,29 +132,6 @@ async fn batch(store: &PgStore, tenant: TenantId, app: AppId, slug: &str) -> Sto
     let sentence = format!("{} requests of {slug} went back to the queue, {} ended", requeued.len(), ended.len());
     step.commit(sentence, facts(json!({ "requeued": requeued, "ended": ended }))).await?;
     Ok(Swept { rows: locked.len(), ready })
-}
-
-/// The sweep is the platform's own call: its effect is in the register like anybody else's.
-fn platform_call(tenant: TenantId, app: AppId, slug: &str) -> CallRecord {
-    let draft = EntryDraft {
-        call: CallId::new(),
-        tenant,
-        app: Some(app),
-        caller: "platform",
-        user: None,
-        agent: None,
-        helper: None,
-        grant: None,
-        via: None,
-        app_user: None,
-        action: "requests.sweep".to_owned(),
-        target: slug.to_owned(),
-        body: Digest::of(b""),
-        claimed_agent: None,
-        signature_base: None,
-        signature: None,
-    };
-    CallRecord { draft, live: inn_protocol::call::LiveCheck::default(), nonce: None, idempotency: None }
 }
 
 /// Overdue by more than a minute means that nobody sweeps; no attempt left means that nobody may claim it.

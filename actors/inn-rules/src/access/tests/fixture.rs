@@ -12,7 +12,7 @@ use inn_protocol::call::Action;
 use inn_protocol::caller::{Agent, Caller, Person, Via};
 use inn_protocol::model::{Collection, Model};
 use inn_protocol::people::Role;
-use inn_protocol::{AgentId, AppId, CallId, Digest, GrantId, Refusal, RequestId, SessionId, TenantId, UserId};
+use inn_protocol::{AgentId, AppId, CallId, Digest, GrantId, JobId, Refusal, RequestId, SessionId, TenantId, UserId};
 use serde_json::{Value, json};
 
 use crate::access::{Host, Permit, decide};
@@ -169,6 +169,7 @@ pub(super) fn actions() -> Vec<Action> {
     let record = || "r1".to_owned();
     let request = id(RequestId::PREFIX, 40);
     let grant = id(GrantId::PREFIX, 30);
+    let job = id(JobId::PREFIX, 45);
     vec![
         Action::DescribeApp,
         Action::ListRecords { entity: entity() },
@@ -189,6 +190,10 @@ pub(super) fn actions() -> Vec<Action> {
         Action::CancelRequest { request },
         Action::OperateRequest { request, verb: "answer" },
         Action::CancelRequests,
+        Action::ViewJob { job, verb: "view" },
+        Action::ListJobs,
+        Action::CancelJob { job },
+        Action::RetryJob { job },
         Action::RegisterAgent,
         Action::RequestGrant,
         Action::TakeToken { grant },

@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::{at, queued};
 use crate::jobs::{
-    Facts, LEASE_SECONDS, MAX_LINE, MAX_RESULT_BYTES, back_off, cancel, check_line, error_of_request, expire,
-    of_request, renew, report, settle, start,
+    Facts, LEASE_SECONDS, MAX_LINE, MAX_RESULT_BYTES, back_off, cancel, check_line, expire, give_up, of_request, renew,
+    report, settle, start,
 };
 
 fn running() -> Facts {
@@ -171,8 +171,11 @@ fn a_request_says_where_its_job_stands() {
         assert_eq!(of_request(request), job);
         assert_eq!(request.is_terminal(), job.is_terminal());
     }
-    let reads = |reason| error_of_request(reason, "failed").code;
-    assert_eq!(reads("attempts_exhausted: the printer is on fire"), "attempts_exhausted");
-    assert_eq!(reads("app_removed"), "app_removed");
-    assert_eq!(reads("No: it will not do"), "failed");
+}
+
+#[test]
+fn what_is_given_up_says_why() {
+    let change = give_up(&running(), "app_removed", "the app was removed");
+    assert_eq!((change.facts.state, change.facts.node), (JobState::Failed, None));
+    assert_eq!(change.given.error.unwrap().code, "app_removed");
 }
