@@ -1,5 +1,6 @@
 //! What nobody sends by mistake: input that is too large, too deep, no text, no number, or about what may not be seen.
 
+mod accounts;
 mod fuzz;
 mod refusals;
 mod unseen;

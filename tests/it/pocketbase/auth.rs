@@ -112,6 +112,21 @@ pub(crate) fn all() -> Vec<Case> {
         sign_in("cleo@sea.example", PASSWORD),
         sign_in("ed@sea.example", PASSWORD),
     ]);
+    // An id is one account's, whichever collection it is in; nobody gets to be @request.auth.id of somebody else.
+    let pilot = |who, short: &str, email: &str| {
+        let body = json!({"id": id(short), "email": email, "password": PASSWORD, "passwordConfirm": PASSWORD});
+        Ask::create(who, "pilots", body)
+    };
+    asks.extend([
+        pilot(NOBODY, "ann", "pilot@sea.example"),
+        pilot(ROOT, "ann", "pilot@sea.example"),
+        pilot(NOBODY, "pia", "ann@sea.example"),
+        sign_up(NOBODY, "pia", &json!({})),
+        Ask::delete(ROOT, "pilots", &id("pia")),
+        sign_up(NOBODY, "pia", &json!({})),
+        pilot(NOBODY, "pia", "pia@sea.example"),
+        Ask::list(ROOT, "pilots").with("sort", "id"),
+    ]);
     // One's own account, and another's.
     let change = |who, short: &str, body| Ask::update(who, "users", &id(short), body);
     asks.extend([

@@ -182,7 +182,7 @@ async fn accounts_are_made_and_kept_as_pocketbases_are() {
     let Some(binary) = world::binary() else { return };
     let mut report = Report::new("auth", seed());
     let mut collections = schema::harbour();
-    collections.push(schema::users());
+    collections.extend([schema::users(), schema::pilots()]);
     let world = match made(binary, "auth", "multi-user", &collections, Vec::new()).await {
         Ok(world) => world,
         Err(why) => return report.refused(&why),

@@ -241,6 +241,15 @@ pub(crate) fn users() -> Value {
     })
 }
 
+/// Other accounts beside [`users`].
+pub(crate) fn pilots() -> Value {
+    json!({
+        "id": "pbc_pilots", "name": "pilots", "type": "auth", "indexes": [],
+        "listRule": "", "viewRule": "", "createRule": "", "updateRule": null, "deleteRule": null,
+        "authRule": "", "manageRule": null, "fields": [text("name")],
+    })
+}
+
 /// Guarded by the rules given, and otherwise all the same.
 pub(crate) fn gate(index: usize, rules: Rules) -> Value {
     let fields = vec![

@@ -34,7 +34,7 @@ pub use problem::{FieldProblem, Param, PbProblem, Problems, Rule, pb_code, pb_da
 pub use render::render_record;
 pub use shape::{Member, MemberValue, RecordShape};
 pub use sign_in::{SignInForm, Wrong};
-pub use stored::{blank, lost, missing_reference, not_stored, not_unique, read_back_fields};
+pub use stored::{blank, lost, missing_reference, not_stored, not_unique, read_back_fields, taken_account_id};
 
 /// A body, ready to be stored.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -140,6 +140,8 @@ rules! {
     UNREADABLE = "validation_invalid_value", InvalidValue,
         "a shorter text without NUL characters", "Invalid value.", None;
     NOT_UNIQUE = "validation_not_unique", NotUnique, "a value no other record has", "Value must be unique.", None;
+    ACCOUNT_ID = "validation_invalid_auth_id", NotUnique,
+        "an id that no other account of the app has", "Invalid or duplicated auth record id.", None;
     NOT_STORED = "validation_not_stored", NotStored,
         "a value the database keeps", "The value was not stored; nothing was changed.", None;
 }

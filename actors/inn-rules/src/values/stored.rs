@@ -57,6 +57,12 @@ pub fn missing_reference(field: &str, collection: &str, got: &Value) -> Violatio
     FieldProblem::with(field, &problem::NO_SUCH_RECORD, &collection).got(got).violation()
 }
 
+/// An account of another collection has this id.
+pub fn taken_account_id(id: &str) -> Refusal {
+    let problem = FieldProblem::new("id", &problem::ACCOUNT_ID).got(&id.into());
+    problem::Problems(vec![problem]).into_refusal()
+}
+
 /// A unique index is violated: every column of it says so.
 pub fn not_unique<'a>(columns: impl IntoIterator<Item = &'a str>) -> Refusal {
     let problems = columns.into_iter().map(|column| FieldProblem::new(column, &problem::NOT_UNIQUE));

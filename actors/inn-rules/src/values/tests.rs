@@ -462,6 +462,15 @@ fn a_violated_unique_index_is_told_on_every_column() {
     assert_eq!((data["a"].clone(), refusal.code.as_str()), (data["b"].clone(), "not_unique"));
 }
 
+#[test]
+fn an_id_of_another_account_is_told_in_pocketbases_words() {
+    let refusal = taken_account_id("a00000000000000");
+    let told =
+        json!({"id": {"code": "validation_invalid_auth_id", "message": "Invalid or duplicated auth record id."}});
+    assert_eq!(Value::Object(pb_data(&refusal.violations)), told);
+    assert_eq!(refusal.code.as_str(), "not_unique");
+}
+
 fn any_json() -> impl Strategy<Value = Value> {
     let text = prop_oneof![
         any::<String>(),

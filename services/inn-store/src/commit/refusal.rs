@@ -75,6 +75,9 @@ where
         Ok(Key::Unused) => {}
     }
     let missing = names("missing");
+    if missing.iter().any(|name| name == "id") {
+        return values::taken_account_id(&plan.write.id).into();
+    }
     if !missing.is_empty() {
         return invalid_refs(plan, collection, &missing).into();
     }

@@ -117,6 +117,7 @@ fn references(plan: &Plan, collection: &Collection, params: &mut SqlParams, text
             ));
         }
     }
+    missing.extend(taken_id(plan, collection));
     let missing = names(&missing);
     let pass = signed_in(plan, params, text);
     let _ = write!(
@@ -125,6 +126,19 @@ fn references(plan: &Plan, collection: &Collection, params: &mut SqlParams, text
          gate AS MATERIALIZED (SELECT c.*, c.ok AND c.missing = '{{}}' AS open FROM checked c)"
     );
     Ok(())
+}
+
+/// Names `id` when it is that of an account in another collection: `@request.auth.id` must be one account's and nobody else's.
+fn taken_id(plan: &Plan, collection: &Collection) -> Option<String> {
+    if plan.write.verb != Verb::Create || !collection.is_auth() {
+        return None;
+    }
+    let others = plan.app.definition.model.collections.iter();
+    let others = others.filter(|other| other.is_auth() && other.id != collection.id && !other.name.starts_with('_'));
+    let tables: Vec<String> = others.map(|other| literal(&columns::table(plan.app.id, other))).collect();
+    let app = plan.app.id.uuid();
+    let taken = format!("inn.account_elsewhere('{app}'::uuid, ARRAY[{}]::text[], $19)", tables.join(", "));
+    (!tables.is_empty()).then(|| format!("CASE WHEN {taken} THEN {} END", literal("id")))
 }
 
 /// What the guards passed, and what `inn.call_live` says of an app's own user, or of the claim the write is made under.
