@@ -92,6 +92,8 @@ id!(/// Work an app asks of an agent.
     RequestId, "req");
 id!(/// One run of a long operation.
     JobId, "job");
+id!(/// Something that recurs.
+    ScheduleId, "sch");
 id!(/// One stored file of a record: names its bytes in the object store, where its own name says nothing.
     FileId, "fil");
 

@@ -20,6 +20,7 @@ pub mod queue;
 pub mod receipt;
 pub mod register;
 pub mod request;
+pub mod schedule;
 pub mod scope;
 
 pub use error::{Code, Outcome, Refusal, Result, Retry, Violation};

@@ -12,6 +12,7 @@ pub mod operations;
 pub mod query;
 pub mod realtime;
 pub mod requests;
+pub mod schedules;
 pub mod schema;
 pub mod sentence;
 pub mod values;
