@@ -114,6 +114,16 @@ impl AppFace {
         self.call(&keyed(Outgoing::post(path, params), key)).await
     }
 
+    /// How the job of an operation is doing.
+    pub async fn job(&self, id: &str) -> Answered {
+        self.get(&format!("/api/_jobs/{}", segment(id))).await
+    }
+
+    pub async fn cancel_job(&self, id: &str) -> Answered {
+        let path = self.path(&format!("/api/_jobs/{}/cancel", segment(id)));
+        self.call(&Outgoing::post(path, &json!({}))).await
+    }
+
     /// Asks agents for work.
     pub async fn ask(&self, capability: &str, payload: &Value, key: Option<&str>) -> Answered {
         let body = json!({"capability": capability, "payload": payload});

@@ -214,6 +214,31 @@ impl Person {
         self.get(format!("/v1/requests/{}/why{}", segment(id), query([("app", app)]))).await
     }
 
+    /// Jobs of an app, newest first.
+    pub async fn jobs(&self, app: &str, state: Option<&str>) -> Answered {
+        let pairs = [("app", app)].into_iter().chain(state.map(|state| ("state", state)));
+        self.get(format!("/v1/jobs{}", query(pairs))).await
+    }
+
+    pub async fn job(&self, app: &str, id: &str) -> Answered {
+        self.get(format!("/v1/jobs/{}{}", segment(id), query([("app", app)]))).await
+    }
+
+    /// Lines of a job's log with numbers above `after`, oldest first.
+    pub async fn job_logs(&self, app: &str, id: &str, after: i64) -> Answered {
+        let after = after.to_string();
+        self.get(format!("/v1/jobs/{}/logs{}", segment(id), query([("app", app), ("after", &after)]))).await
+    }
+
+    pub async fn cancel_job(&self, app: &str, id: &str, reason: Option<&str>) -> Answered {
+        self.post(&format!("/v1/jobs/{}/cancel", segment(id)), &because(app, reason)).await
+    }
+
+    /// Does one that failed or was canceled again, as a new one.
+    pub async fn retry_job(&self, app: &str, id: &str) -> Answered {
+        self.post(&format!("/v1/jobs/{}/retry", segment(id)), &json!({"app": app})).await
+    }
+
     pub async fn queue_limits(&self) -> Answered {
         self.get("/v1/queue-limits".to_owned()).await
     }

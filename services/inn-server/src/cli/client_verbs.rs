@@ -10,6 +10,7 @@ mod demo;
 mod error;
 mod files;
 mod grant;
+mod job;
 mod member;
 mod out;
 mod profile;
@@ -56,6 +57,8 @@ pub enum ClientVerb {
     Data(Box<data::DataArgs>),
     /// Run an operation of an app
     Run(Box<run::Run>),
+    /// Jobs: runs of long operations
+    Job(Box<job::JobArgs>),
     /// Requests to agents: the queue
     Request(Box<request::RequestArgs>),
     /// The register: every call, and the proof that none is missing
@@ -99,6 +102,7 @@ fn wants_json(verb: &ClientVerb) -> bool {
         ClientVerb::Grant(args) => args.common.json,
         ClientVerb::Data(args) => args.json(),
         ClientVerb::Run(args) => args.common.json,
+        ClientVerb::Job(args) => args.common.json,
         ClientVerb::Request(args) => args.common.json,
         ClientVerb::Audit(args) => args.common.json,
         ClientVerb::Receipt(args) => args.common.json,
@@ -122,6 +126,7 @@ async fn dispatch(verb: ClientVerb) -> CliResult<()> {
         ClientVerb::Grant(args) => Box::pin(grant::run(*args)).await,
         ClientVerb::Data(args) => Box::pin(data::run(*args)).await,
         ClientVerb::Run(args) => Box::pin(run::run(*args)).await,
+        ClientVerb::Job(args) => Box::pin(job::run(*args)).await,
         ClientVerb::Request(args) => Box::pin(request::run(*args)).await,
         ClientVerb::Audit(args) => Box::pin(audit::run(*args)).await,
         ClientVerb::Receipt(args) => Box::pin(audit::receipt(*args)).await,

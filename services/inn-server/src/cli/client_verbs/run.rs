@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::context::{Common, Context};
 use super::data::coerce;
 use super::error::{CliError, CliResult};
+use super::job;
 use super::out::{items, text};
 
 /// Runs an operation of an app
@@ -14,6 +15,7 @@ use super::out::{items, text};
 #[command(after_help = "Examples:
   inn run kanban cards.list-urgent
   inn run kanban cards.move --p id=abc123def456ghi --p list=xyz123def456ghi
+  inn run kanban board.sum-up --p board=abc123def456ghi     a job, followed until it ends
   inn run kanban cards.add --agent bot --p title=\"Eat chicken\" --p list=xyz123def456ghi
 
 `inn app show APP` and `inn data APP schema` say which operations there are.")]
@@ -28,6 +30,9 @@ pub struct Run {
     /// Run it as this agent instead of yourself
     #[arg(long, env = "INN_AGENT")]
     agent: Option<String>,
+    /// Of an operation that goes on as a job: answer with the job instead of following it
+    #[arg(long)]
+    no_wait: bool,
     /// Makes repeating safe: what ran once under a key does not run twice
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
@@ -57,6 +62,13 @@ pub(crate) async fn run(args: Run) -> CliResult<()> {
     let document = answer.json()?;
     if let Some(receipt) = &receipt {
         context.out.say(format!("Receipt: {receipt}"));
+    }
+    if let Some(id) = job::job_of(&document).filter(|_| !args.no_wait) {
+        for warning in document.get("warnings").map(items).unwrap_or_default() {
+            context.out.say(format!("Warning: {} should be {}", text(warning, "/field"), text(warning, "/expected")));
+        }
+        context.out.say(format!("Job: {id}. Ctrl-C stops following it, not the job."));
+        return job::follow(context.out, &face, id).await;
     }
     if document.get("items").is_some_and(|list| items(list).is_empty()) && !context.out.is_json() {
         context.out.say("No records.");

@@ -44,7 +44,7 @@ fn json_and_url_may_stand_before_and_after_the_verb() {
 fn wrong_usage_is_code_2() {
     for line in [
         "inn agent work",
-        "inn request claim --max 51",
+        "inn request claim --max 101",
         "inn request progress req_1 --epoch 1 --step x --percent 101",
         "inn grant approve",
         "inn grant approve grq_1 --all --scope data:a:read",
