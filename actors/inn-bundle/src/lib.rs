@@ -25,7 +25,7 @@ mod tests;
 
 pub use bundle::Bundle;
 pub use limits::Limits;
-pub use load::index::{Index, parse as parse_index};
+pub use load::index::{Column as IndexColumn, Index, parse as parse_index};
 pub use load::load;
 pub use manifest::{BundleManifest, FORMAT, MANIFEST};
 pub use pack::{archive_name, is_packed_away, pack};

@@ -151,13 +151,20 @@ pub(crate) fn yard() -> Vec<Value> {
     capped[3] = Some("@request.body.level < 100".to_owned());
     all.push(collection("gauges", capped, vec![number("level")]));
     all.push(with_indexes(
-        collection("crates", everybody(), vec![text("code"), text("row"), number("shelf"), text("tag")]),
+        collection("crates", everybody(), vec![text("code"), text("row"), number("shelf"), text("tag"), text("nick")]),
         &[
             "CREATE UNIQUE INDEX `idx_crates_code` ON `crates` (`code`)",
             "CREATE UNIQUE INDEX `idx_crates_place` ON `crates` (`row`, `shelf`)",
             "CREATE UNIQUE INDEX `idx_crates_tag` ON `crates` (`tag`) WHERE `tag` != ''",
+            "CREATE UNIQUE INDEX `idx_crates_nick` ON `crates` (`nick` COLLATE NOCASE) WHERE `nick` != ''",
         ],
     ));
+    let mut own_key = field("text", "id", json!({"min": 1, "max": 40, "pattern": "^[\\s\\S]+$"}));
+    for (flag, value) in [("system", json!(true)), ("primaryKey", json!(true)), ("required", json!(true))] {
+        own_key[flag] = value;
+    }
+    own_key["autogeneratePattern"] = json!("[a-z0-9]{15}");
+    all.push(collection("keys", everybody(), vec![own_key, text("name")]));
     let to_ships = |name: &str, most: u32, options: Value| {
         collection(name, everybody(), vec![text("name"), relation("ships", "ships", most, options)])
     };

@@ -222,6 +222,13 @@ fn ids() -> Vec<Vec<Case>> {
     .into_iter()
     .map(|id| one(Ask::create(WHO, "crates", json!({"id": id, "code": id, "row": id}))))
     .collect();
+    // Where the app's own pattern lets everything through.
+    for key in [
+        "a", "Key", "a/b", "..", "a b", "a\tb", "x%y", "x?y", "$", "'q'", "`", "con", "LPT9", "com0", "nul", "-_@~",
+        "\u{e4}", "a\\b", "a:b", "<a>", "a|b", "a*", " a", "\"",
+    ] {
+        stories.push(one(Ask::create(WHO, "keys", json!({"id": key, "name": key}))));
+    }
     let made = id("idmade");
     let create = |ask| Case::new(Category::Ids, ask);
     stories.push(vec![
@@ -263,6 +270,11 @@ pub(crate) fn unique() -> Vec<Case> {
         make(json!({"code": "", "row": "a", "shelf": 5})),
         make(json!({"code": "", "row": "a", "shelf": 6})),
     ];
+    // Letter case of ASCII does not count, that of other letters does.
+    for (place, nick) in ["Hi", "HI", "hi ", "\u{c9}", "\u{e9}", "", ""].iter().enumerate() {
+        let code = format!("n{place}");
+        story.push(make(json!({"code": code, "row": code, "nick": nick})));
+    }
     story.push(Case::new(Category::Unique, Ask::update(WHO, "crates", &id("u3x"), json!({"code": "k1"}))));
     story.push(Case::new(Category::Unique, Ask::update(WHO, "crates", &id("u3x"), json!({"row": "a", "shelf": 1}))));
     story.push(Case::new(Category::Unique, Ask::update(WHO, "crates", &id("u3x"), json!({"code": "K1"}))));

@@ -92,7 +92,7 @@ fn no_identity(collection: &Collection, name: &str) -> Option<&'static str> {
         return Some("must be a text or email field of the collection");
     }
     let alone = |statement: &String| {
-        index::parse(statement).is_ok_and(|index| index.unique && index.columns == [name.to_owned()])
+        index::parse(statement).is_ok_and(|index| index.unique && index.columns == [index::Column::plain(name)])
     };
     (!collection.indexes.iter().any(alone)).then_some("needs a unique index of its own, so that it names one record")
 }

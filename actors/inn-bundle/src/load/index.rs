@@ -1,21 +1,42 @@
 //! Index statements, of which exactly one form is understood.
 
-/// `CREATE [UNIQUE] INDEX name ON table (columns) [WHERE column != '']`, taken apart.
+/// `CREATE [UNIQUE] INDEX name ON table (column [COLLATE NOCASE] [ASC|DESC], …) [WHERE column != '']`, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Index {
     pub name: String,
     pub table: String,
     pub unique: bool,
-    pub columns: Vec<String>,
+    pub columns: Vec<Column>,
     /// The one condition there may be: only rows in which this column is not empty are in the index.
     pub where_filled: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    pub name: String,
+    /// `COLLATE NOCASE`: the case of ASCII letters is ignored.
+    pub nocase: bool,
+    pub descending: bool,
+}
+
+impl Column {
+    /// In order, and every byte counts.
+    pub fn plain(name: &str) -> Self {
+        Self { name: name.to_owned(), nocase: false, descending: false }
+    }
+
+    fn to_sql(&self) -> String {
+        let collation = if self.nocase { " COLLATE NOCASE" } else { "" };
+        let order = if self.descending { " DESC" } else { "" };
+        format!("`{}`{collation}{order}", self.name)
+    }
 }
 
 impl Index {
     /// The statement in its one canonical spelling.
     pub fn to_sql(&self) -> String {
         let unique = if self.unique { "UNIQUE " } else { "" };
-        let columns: Vec<_> = self.columns.iter().map(|column| format!("`{column}`")).collect();
+        let columns: Vec<_> = self.columns.iter().map(Column::to_sql).collect();
         let filled = self.where_filled.as_ref().map(|column| format!(" WHERE `{column}` != ''")).unwrap_or_default();
         format!("CREATE {unique}INDEX `{}` ON `{}` ({}){filled}", self.name, self.table, columns.join(", "))
     }
@@ -26,7 +47,8 @@ pub fn parse(statement: &str) -> Result<Index, String> {
     let tokens = tokens(statement).ok_or("has a character or a quote that no index statement of this form has")?;
     let mut reader = Reader { tokens: &tokens };
     reader.statement().ok_or_else(|| {
-        "must be CREATE [UNIQUE] INDEX name ON table (column, …) [WHERE column != '']; nothing else is understood"
+        "must be CREATE [UNIQUE] INDEX name ON table (column [COLLATE NOCASE] [DESC], …) [WHERE column != '']; nothing else \
+         is understood"
             .to_owned()
     })
 }
@@ -91,9 +113,9 @@ impl Reader<'_> {
         self.keyword("ON").then_some(())?;
         let table = self.name()?;
         self.sign(&["("])?;
-        let mut columns = vec![self.name()?];
+        let mut columns = vec![self.column()?];
         while self.sign(&[","]).is_some() {
-            columns.push(self.name()?);
+            columns.push(self.column()?);
         }
         self.sign(&[")"])?;
         let where_filled = if self.keyword("WHERE") {
@@ -106,6 +128,20 @@ impl Reader<'_> {
         };
         while self.sign(&[";"]).is_some() {}
         self.tokens.is_empty().then_some(Index { name, table, unique, columns, where_filled })
+    }
+
+    fn column(&mut self) -> Option<Column> {
+        let name = self.name()?;
+        let mut nocase = false;
+        if self.keyword("COLLATE") {
+            nocase = self.keyword("NOCASE");
+            (nocase || self.keyword("BINARY")).then_some(())?;
+        }
+        let descending = self.keyword("DESC");
+        if !descending {
+            self.keyword("ASC");
+        }
+        Some(Column { name, nocase, descending })
     }
 
     fn next(&mut self) -> Option<&Token> {

@@ -221,7 +221,7 @@ fn checked(statement: &str, collection: &Collection) -> Result<index::Index, Str
         return Err(format!("is on `{}` and stands in `{}`", index.table, collection.name));
     }
     let mut seen = BTreeSet::new();
-    for column in &index.columns {
+    for column in index.columns.iter().map(|column| &column.name) {
         if collection.field(column).is_none() {
             return Err(format!("there is no field `{column}`"));
         }

@@ -2,7 +2,7 @@
 
 use inn_protocol::model::{Collection, CollectionKind, Field, FieldKind};
 
-use super::index::{self, Index};
+use super::index::{self, Column, Index};
 use super::model::{USERS, USERS_ID, checksum};
 
 const ID_PATTERN: &str = "^[a-z0-9]+$";
@@ -121,14 +121,14 @@ fn email_kind() -> FieldKind {
 /// Auth collections always have these two unique indexes; the one on email lets any number of records have none.
 fn auth_index(collection: &mut Collection, column: &str, filled_only: bool) {
     let is_it = |statement: &String| {
-        index::parse(statement).is_ok_and(|index| index.unique && index.columns == [column.to_owned()])
+        index::parse(statement).is_ok_and(|index| index.unique && index.columns == [Column::plain(column)])
     };
     if !collection.indexes.iter().any(is_it) {
         let index = Index {
             name: format!("idx_{column}_{}", collection.id),
             table: collection.name.clone(),
             unique: true,
-            columns: vec![column.to_owned()],
+            columns: vec![Column::plain(column)],
             where_filled: filled_only.then(|| column.to_owned()),
         };
         collection.indexes.push(index.to_sql());

@@ -4,7 +4,7 @@ use inn_protocol::model::{Collection, CollectionKind, FieldKind};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Index, parse_index};
+use crate::{Index, IndexColumn, parse_index};
 
 fn model_of(collections: &Value) -> Vec<Collection> {
     loaded(with_collections(collections)).model.collections
@@ -251,12 +251,16 @@ fn indexes_of_the_one_form_are_read_whatever_the_quotes() {
         "create unique index if not exists `i` on `cards` (`title`, [id]);",
         "CREATE UNIQUE INDEX \"i\" ON \"cards\" (\n  \"title\"\n) WHERE `title` != ''",
         "CREATE INDEX i ON Cards (title) WHERE title <> ''",
+        "CREATE UNIQUE INDEX i ON cards (title collate nocase desc, `id` COLLATE BINARY ASC)",
     ] {
         let model = loaded(collection(|c| c["indexes"] = json!([statement]))).model.collections;
         let index = parse_index(&model[0].indexes[0]).unwrap();
         assert_eq!((index.name.as_str(), index.table.as_str()), ("i", "cards"));
         assert_eq!(index.to_sql(), model[0].indexes[0], "kept in one canonical spelling");
     }
+    let folded = "create unique index i on cards (title collate nocase desc, id asc)";
+    let model = loaded(collection(|c| c["indexes"] = json!([folded]))).model.collections;
+    assert_eq!(model[0].indexes[0], "CREATE UNIQUE INDEX `i` ON `cards` (`title` COLLATE NOCASE DESC, `id`)");
 }
 
 #[test]
@@ -265,7 +269,11 @@ fn other_indexes_are_refused_by_name() {
         ("DROP TABLE cards", "nothing else is understood"),
         ("CREATE INDEX i ON cards (title); DROP TABLE cards", "nothing else is understood"),
         ("CREATE INDEX i ON cards (lower(title))", "nothing else is understood"),
-        ("CREATE INDEX i ON cards (title COLLATE NOCASE)", "nothing else is understood"),
+        ("CREATE INDEX i ON cards (title COLLATE RTRIM)", "nothing else is understood"),
+        ("CREATE INDEX i ON cards (title COLLATE)", "nothing else is understood"),
+        ("CREATE INDEX i ON cards (title NOCASE)", "nothing else is understood"),
+        ("CREATE INDEX i ON cards (title DESC ASC)", "nothing else is understood"),
+        ("CREATE INDEX i ON cards (title COLLATE NOCASE, title)", "listed twice"),
         ("CREATE INDEX i ON cards (title) WHERE title = 'x'", "character or a quote"),
         ("CREATE INDEX i ON cards (title) WHERE title != '' AND id != ''", "nothing else is understood"),
         ("CREATE INDEX i ON cards (title) -- comment", "character or a quote"),
@@ -290,12 +298,13 @@ fn other_indexes_are_refused_by_name() {
 
 proptest! {
     #[test]
-    fn an_index_reads_back_what_it_wrote(unique: bool, names in prop::collection::vec("[a-z_][a-z0-9_]{0,9}", 3..6), filled: bool) {
+    fn an_index_reads_back_what_it_wrote(unique: bool, names in prop::collection::vec("[a-z_][a-z0-9_]{0,9}", 3..6), filled: bool, nocase: bool, descending: bool) {
+        let column = |name: &String| IndexColumn { name: name.clone(), nocase, descending };
         let index = Index {
             name: names[0].clone(),
             table: names[1].clone(),
             unique,
-            columns: names[2..].to_vec(),
+            columns: names[2..].iter().map(column).collect(),
             where_filled: filled.then(|| names[2].clone()),
         };
         prop_assert_eq!(parse_index(&index.to_sql()), Ok(index));

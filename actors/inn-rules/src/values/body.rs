@@ -196,6 +196,26 @@ impl Work<'_> {
     }
 }
 
+/// Ids stand in paths, file names and the register, whatever the app's pattern lets through.
+fn unfit(field: &Field, id: &str) -> Option<FieldProblem> {
+    // The first of them that is there is told.
+    const FORBIDDEN: &str = "./\\|\"'`<>:?*%$\0\t\n\r ";
+    // No file is called so on some systems.
+    const RESERVED: [&str; 22] = [
+        "CON", "PRN", "AUX", "NUL", "COM1", "COM2", "COM3", "COM4", "COM5", "COM6", "COM7", "COM8", "COM9", "LPT1",
+        "LPT2", "LPT3", "LPT4", "LPT5", "LPT6", "LPT7", "LPT8", "LPT9",
+    ];
+    let got = |problem: FieldProblem| Some(problem.got(&Value::from(id)));
+    if let Some(sign) = FORBIDDEN.chars().find(|sign| id.contains(*sign)) {
+        return got(FieldProblem::with(&field.name, &problem::ID_CHARACTER, &sign));
+    }
+    if let Some(reserved) = RESERVED.iter().find(|reserved| id.eq_ignore_ascii_case(reserved)) {
+        return got(FieldProblem::with(&field.name, &problem::RESERVED_ID, reserved));
+    }
+    let odd = id.chars().any(|sign| sign.is_control() || sign.is_whitespace() || matches!(sign, '#' | '&'));
+    if odd { got(FieldProblem::new(&field.name, &problem::FORMAT)) } else { None }
+}
+
 /// An id of the caller's choice: 15 characters of `[a-z0-9]` unless the app's own `id` field says otherwise.
 fn id_problem(field: &Field, id: &str) -> Option<FieldProblem> {
     const LENGTH: u32 = 15;
@@ -209,8 +229,5 @@ fn id_problem(field: &Field, id: &str) -> Option<FieldProblem> {
         }
         _ => (LENGTH, LENGTH, "^[a-z0-9]+$"),
     };
-    // Ids stand in paths, file names and the register, whatever the app's pattern lets through.
-    let safe = id.chars().all(|c| !c.is_control() && !c.is_whitespace() && !r#"/\.<>:"|?*%#&"#.contains(c));
-    check::text_problem(field, id, min, max, pattern)
-        .or_else(|| (!safe).then(|| FieldProblem::new(&field.name, &problem::FORMAT).got(&Value::from(id))))
+    check::text_problem(field, id, min, max, pattern).or_else(|| unfit(field, id))
 }

@@ -140,6 +140,10 @@ rules! {
     UNREADABLE = "validation_invalid_value", InvalidValue,
         "a shorter text without NUL characters", "Invalid value.", None;
     NOT_UNIQUE = "validation_not_unique", NotUnique, "a value no other record has", "Value must be unique.", None;
+    ID_CHARACTER = "validation_forbidden_pk_character", InvalidValue,
+        "an id without the character {}", "'{}' is not a valid primary key character.", Some(Param::Text("ch"));
+    RESERVED_ID = "validation_reserved_pk", InvalidValue,
+        "an id that is not the reserved {}", "The primary key '{}' is reserved and cannot be used.", Some(Param::Text("reserved"));
     ACCOUNT_ID = "validation_invalid_auth_id", NotUnique,
         "an id that no other account of the app has", "Invalid or duplicated auth record id.", None;
     NOT_STORED = "validation_not_stored", NotStored,

@@ -463,6 +463,58 @@ fn a_violated_unique_index_is_told_on_every_column() {
 }
 
 #[test]
+fn an_id_has_no_sign_and_is_no_word_that_a_path_would_trip_over() {
+    let mut collection = model().collections.remove(0);
+    let inn_protocol::model::FieldKind::Text { min, max, pattern, .. } = &mut collection.fields[0].kind else {
+        panic!("the id")
+    };
+    (*min, *max) = (1, 40);
+    "^[\\s\\S]+$".clone_into(pattern);
+    let model = Model { collections: vec![collection.clone()] };
+    for (id, told) in [
+        (
+            "a/b",
+            Some(
+                json!({"code": "validation_forbidden_pk_character", "message": "'/' is not a valid primary key character.", "params": {"ch": "/"}}),
+            ),
+        ),
+        (
+            "..",
+            Some(
+                json!({"code": "validation_forbidden_pk_character", "message": "'.' is not a valid primary key character.", "params": {"ch": "."}}),
+            ),
+        ),
+        (
+            " $",
+            Some(
+                json!({"code": "validation_forbidden_pk_character", "message": "'$' is not a valid primary key character.", "params": {"ch": "$"}}),
+            ),
+        ),
+        (
+            "a b",
+            Some(
+                json!({"code": "validation_forbidden_pk_character", "message": "' ' is not a valid primary key character.", "params": {"ch": " "}}),
+            ),
+        ),
+        (
+            "lpt1",
+            Some(
+                json!({"code": "validation_reserved_pk", "message": "The primary key 'LPT1' is reserved and cannot be used.", "params": {"reserved": "LPT1"}}),
+            ),
+        ),
+        ("a#b", Some(json!({"code": "validation_invalid_format", "message": "Invalid value format."}))),
+        ("Abc", None),
+        ("\u{e4}-_@~", None),
+        ("com0", None),
+    ] {
+        let body = json!({"id": id, "title": "x"}).as_object().cloned().unwrap();
+        let found = normalise(&collection, &model, &body, Mode::Create, None);
+        let found = found.err().map(|refusal| Value::Object(pb_data(&refusal.violations))["id"].clone());
+        assert_eq!(found, told, "{id:?}");
+    }
+}
+
+#[test]
 fn an_id_of_another_account_is_told_in_pocketbases_words() {
     let refusal = taken_account_id("a00000000000000");
     let told =
