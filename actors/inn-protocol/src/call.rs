@@ -6,7 +6,9 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use crate::ids::{AgentId, AppId, CallId, Digest, GrantId, JobId, RequestId, SessionId, TenantId, UserId};
+use crate::ids::{
+    AgentId, AppId, CallId, Digest, GrantId, GrantRequestId, JobId, RequestId, SessionId, TenantId, UserId,
+};
 
 /// What is asked. One list for every face; the register's `action` column holds [`Action::name`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,7 +98,9 @@ pub enum Action {
     },
     // By an agent's key
     RegisterAgent,
-    RequestGrant,
+    RequestGrant {
+        app: String,
+    },
     TakeToken {
         grant: GrantId,
     },
@@ -112,12 +116,18 @@ pub enum Action {
     OwnSession {
         verb: &'static str,
     },
-    CreateTenant,
+    CreateTenant {
+        slug: String,
+    },
     ListQueueLimits,
-    /// A weight or cap of the queue.
-    SetQueueLimit,
+    /// A weight or cap of the queue: what it is about, in words.
+    SetQueueLimit {
+        about: String,
+    },
     ListMembers,
+    /// A member by e-mail address or id.
     ManageMembers {
+        member: String,
         verb: &'static str,
     },
     ListApps,
@@ -129,8 +139,12 @@ pub enum Action {
         verb: &'static str,
     },
     ListGrants,
-    ViewGrantRequest,
+    ViewGrantRequest {
+        request: GrantRequestId,
+    },
+    /// `about` is the request that is decided; the app, when the host makes the grant of its token file.
     DecideGrant {
+        about: String,
         verb: &'static str,
     },
     RevokeGrant {
@@ -170,24 +184,24 @@ impl Action {
             Self::CancelJob { .. } => "jobs.cancel",
             Self::RetryJob { .. } => "jobs.retry",
             Self::RegisterAgent => "agents.register",
-            Self::RequestGrant => "grants.request",
+            Self::RequestGrant { .. } => "grants.request",
             Self::TakeToken { .. } => "tokens.take",
             Self::Claim => "requests.claim",
             Self::AppAuth { verb, .. } => return format!("auth.{verb}"),
             Self::Hold { verb, .. } | Self::OperateRequest { verb, .. } => return format!("requests.{verb}"),
             Self::SignIn => "sessions.sign-in",
             Self::OwnSession { verb } => return format!("sessions.{verb}"),
-            Self::CreateTenant => "tenants.create",
+            Self::CreateTenant { .. } => "tenants.create",
             Self::ListQueueLimits => "queue.limits",
-            Self::SetQueueLimit => "queue.set-limit",
+            Self::SetQueueLimit { .. } => "queue.set-limit",
             Self::ListMembers => "members.list",
-            Self::ManageMembers { verb } => return format!("members.{verb}"),
+            Self::ManageMembers { verb, .. } => return format!("members.{verb}"),
             Self::ListApps => "apps.list",
             Self::Deploy { .. } => "apps.deploy",
             Self::ManageApp { verb, .. } => return format!("apps.{verb}"),
             Self::ListGrants => "grants.list",
-            Self::ViewGrantRequest => "grants.view-request",
-            Self::DecideGrant { verb } => return format!("grants.{verb}"),
+            Self::ViewGrantRequest { .. } => "grants.view-request",
+            Self::DecideGrant { verb, .. } => return format!("grants.{verb}"),
             Self::RevokeGrant { .. } => "grants.revoke",
             Self::Explain => "explain",
             Self::ReadRegister { verb } => return format!("audit.{verb}"),
@@ -216,6 +230,12 @@ impl Action {
             Self::TakeToken { grant } | Self::RevokeGrant { grant } => grant.to_string(),
             Self::Deploy { slug } | Self::ManageApp { slug, .. } => slug.clone(),
             Self::ReadReceipt { call } => call.to_string(),
+            Self::RequestGrant { app: about }
+            | Self::CreateTenant { slug: about }
+            | Self::DecideGrant { about, .. }
+            | Self::ManageMembers { member: about, .. }
+            | Self::SetQueueLimit { about } => about.clone(),
+            Self::ViewGrantRequest { request } => request.to_string(),
             _ => String::new(),
         }
     }
@@ -237,7 +257,7 @@ impl Action {
                 | Self::ListMembers
                 | Self::ListApps
                 | Self::ListGrants
-                | Self::ViewGrantRequest
+                | Self::ViewGrantRequest { .. }
                 | Self::Explain
                 | Self::ReadRegister { .. }
                 | Self::ReadReceipt { .. }

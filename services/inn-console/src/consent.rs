@@ -101,7 +101,7 @@ async fn look(visit: &Visit, id: GrantRequestId) -> Result<Found, ApiError> {
     let incoming = &visit.incoming;
     let (store, gateway) = (&incoming.state.store, &incoming.state.gateway);
     incoming
-        .read(Action::ViewGrantRequest, |admitted| async move {
+        .read(Action::ViewGrantRequest { request: id }, |admitted| async move {
             let person = person(&admitted.caller)?;
             let request = store.grant_request(id).await?.filter(|request| request.tenant == person.tenant);
             let request = request.ok_or_else(nothing_asked)?;

@@ -81,7 +81,7 @@ impl AgentTokens {
         }
         let Some(owner) = owner(store, app).await? else { return Ok(()) };
         let digest = opaque_digest(&token);
-        let verb = Action::DecideGrant { verb: "loopback" };
+        let verb = Action::DecideGrant { about: app.slug.clone(), verb: "loopback" };
         let call = platform_call(&verb, app.tenant, Some(app.id), Digest::of(digest.to_string().as_bytes()));
         let grant = store.loopback_grant_for(&call, app, owner, digest).await?;
         if grant.revoked_at.is_none() {

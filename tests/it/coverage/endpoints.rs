@@ -120,7 +120,21 @@ async fn every_caller_gets_what_the_table_says_and_an_entry() {
         problems.extend(world.compare(&what, endpoint.action, &sample, call, *expected).await);
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+    // What names something in its address or body names it in the register.
+    let query = "SELECT DISTINCT action FROM inn.entries WHERE target = '' AND outcome = 'done' ORDER BY action";
+    let rows = world.host.sql().await.query(query, &[]).await.unwrap();
+    let nameless: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    let nameless: Vec<&str> = nameless.iter().map(String::as_str).filter(|action| !NAMELESS.contains(action)).collect();
+    assert!(nameless.is_empty(), "entries of these name nothing: {nameless:?}");
 }
+
+/// Lists, one's own session, and what is about many things or about none yet.
+#[rustfmt::skip]
+const NAMELESS: &[&str] = &[
+    "agents.register", "apps.list", "audit.export", "audit.head", "audit.search", "audit.verify", "explain", "grants.list", "jobs.list",
+    "members.list", "queue.limits", "requests.cancel-many", "requests.claim", "requests.list", "sessions.confirm", "sessions.handoff",
+    "sessions.password", "sessions.sign-in", "sessions.sign-out", "sessions.switch", "sessions.tenants", "sessions.view",
+];
 
 #[tokio::test]
 async fn what_cannot_be_read_is_in_the_register_too() {

@@ -28,8 +28,8 @@ fn needs(action: &Action) -> Needs {
         // Opens no more than the scopes do that the agent holds by then.
         | Action::TakeFileToken
         | Action::RegisterAgent
-        | Action::RequestGrant
-        | Action::ViewGrantRequest
+        | Action::RequestGrant { .. }
+        | Action::ViewGrantRequest { .. }
         | Action::TakeToken { .. }
         | Action::Claim
         | Action::Hold { .. }
@@ -57,9 +57,9 @@ fn needs(action: &Action) -> Needs {
         Action::SignIn
         | Action::AppAuth { .. }
         | Action::OwnSession { .. }
-        | Action::CreateTenant
+        | Action::CreateTenant { .. }
         | Action::ListQueueLimits
-        | Action::SetQueueLimit
+        | Action::SetQueueLimit { .. }
         | Action::ListMembers
         | Action::ManageMembers { .. }
         | Action::ListApps

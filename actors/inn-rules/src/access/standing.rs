@@ -73,13 +73,13 @@ fn audience(action: &Action) -> Audience {
         | Action::CancelJob { .. }
         | Action::RetryJob { .. } => Audience::AppMember(Role::Editor),
         Action::RegisterAgent
-        | Action::RequestGrant
+        | Action::RequestGrant { .. }
         | Action::TakeToken { .. }
         | Action::Claim
         | Action::Hold { .. } => Audience::KeyHolder,
-        Action::ViewGrantRequest => Audience::KeyHolderOrMember(Role::Viewer),
+        Action::ViewGrantRequest { .. } => Audience::KeyHolderOrMember(Role::Viewer),
         Action::SignIn | Action::AppAuth { .. } => Audience::SigningIn,
-        Action::OwnSession { .. } | Action::CreateTenant => Audience::Session,
+        Action::OwnSession { .. } | Action::CreateTenant { .. } => Audience::Session,
         // Of grants a member sees and revokes the own ones, an owner all: the query says which.
         Action::ListMembers
         | Action::ListQueueLimits
@@ -89,13 +89,13 @@ fn audience(action: &Action) -> Audience {
         | Action::ListGrants
         | Action::RevokeGrant { .. } => Audience::Member(Role::Viewer),
         Action::ManageMembers { .. }
-        | Action::SetQueueLimit
+        | Action::SetQueueLimit { .. }
         | Action::Deploy { .. }
         | Action::ManageApp { .. }
         | Action::ReadRegister { .. } => Audience::Member(Role::Owner),
         // A person grants for themselves, so any member may: the agent never exceeds its person. Saying no for
         // everybody is an owner's.
-        Action::DecideGrant { verb: "approve" } => Audience::Fresh(Role::Viewer),
+        Action::DecideGrant { verb: "approve", .. } => Audience::Fresh(Role::Viewer),
         Action::DecideGrant { .. } => Audience::Fresh(Role::Owner),
     }
 }
@@ -128,7 +128,7 @@ pub(super) fn of(ask: &Ask<'_>) -> Result<Standing, Refusal> {
         },
         Audience::Session => match ask.caller {
             Caller::Person(_) => Ok(PLAIN),
-            Caller::Platform if *ask.action == Action::CreateTenant => Ok(PLAIN),
+            Caller::Platform if matches!(ask.action, Action::CreateTenant { .. }) => Ok(PLAIN),
             _ => Err(people_only(ask)),
         },
         Audience::Fresh(needed) => match ask.caller {

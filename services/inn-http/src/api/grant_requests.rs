@@ -46,7 +46,7 @@ pub(super) async fn create(mut incoming: Incoming) -> Result<HttpResponse, ApiEr
     let reason: String = body.reason.chars().filter(|c| !c.is_control()).take(500).collect();
     let input = (app.clone(), scopes, reason, code(rand::random()));
     let request: GrantRequest = incoming
-        .perform(Action::RequestGrant, input, |store, admitted, input| async move {
+        .perform(Action::RequestGrant { app: app.slug.clone() }, input, |store, admitted, input| async move {
             let (app, scopes, reason, code) = &*input;
             let agent = admitted.caller.agent().ok_or_else(Refusal::internal)?;
             let request = NewGrantRequest {
@@ -122,7 +122,7 @@ pub(super) async fn view(mut incoming: Incoming, path: Path<String>) -> Result<H
     incoming.about = about.map(|request| request.tenant);
     let (store, gateway) = (&incoming.state.store, &incoming.state.gateway);
     let body: Value = incoming
-        .read(Action::ViewGrantRequest, |admitted| async move {
+        .read(Action::ViewGrantRequest { request: id }, |admitted| async move {
             let request = store.grant_request(id).await?.filter(|request| match &admitted.caller {
                 Caller::Key(agent) => request.agent == *agent,
                 Caller::Person(person) => request.tenant == person.tenant,
@@ -174,40 +174,44 @@ pub async fn decide(incoming: &Incoming, id: GrantRequestId, body: Approve) -> R
     let bus = incoming.state.bus.clone();
     let input = (body, chosen, checked);
     let grant = incoming
-        .perform(Action::DecideGrant { verb: "approve" }, input, move |store, admitted, input| {
-            let bus = bus.clone();
-            async move {
-                let (body, chosen, checked) = &*input;
-                let person = person(&admitted.caller)?;
-                if checked.is_some_and(|user| user != person.user) {
-                    return Err(Refusal::internal().into());
+        .perform(
+            Action::DecideGrant { about: id.to_string(), verb: "approve" },
+            input,
+            move |store, admitted, input| {
+                let bus = bus.clone();
+                async move {
+                    let (body, chosen, checked) = &*input;
+                    let person = person(&admitted.caller)?;
+                    if checked.is_some_and(|user| user != person.user) {
+                        return Err(Refusal::internal().into());
+                    }
+                    let request = store.grant_request(id).await?.filter(|request| request.tenant == person.tenant);
+                    let request = request.ok_or_else(Refusal::not_found)?;
+                    if body.code.as_ref().is_some_and(|code| !code.trim().eq_ignore_ascii_case(&request.code)) {
+                        let message =
+                            "The code is not this request's. Compare it with what the agent shows before you consent.";
+                        return Err(Refusal::new(Code::InvalidParameter, message).into());
+                    }
+                    let proved = match &body.app_token {
+                        Some(token) => Some(proved_record(&*store, request.app, token, admitted.now).await?),
+                        None => None,
+                    };
+                    let consent = Consent {
+                        grant: GrantId::new(),
+                        user: person.user,
+                        scopes: chosen.clone().unwrap_or_else(|| request.scopes.clone()),
+                        others_requests: body.others_requests,
+                        plain_token: body.plain_token,
+                        record_proved: proved.is_some(),
+                        app_record: proved.or_else(|| body.app_record.clone()),
+                    };
+                    let grant = store.approve(&admitted.record, id, &consent).await?;
+                    bus.publish(Topic::Policy(grant.tenant)).await;
+                    bus.publish(Topic::Requests(grant.app)).await;
+                    Ok(grant)
                 }
-                let request = store.grant_request(id).await?.filter(|request| request.tenant == person.tenant);
-                let request = request.ok_or_else(Refusal::not_found)?;
-                if body.code.as_ref().is_some_and(|code| !code.trim().eq_ignore_ascii_case(&request.code)) {
-                    let message =
-                        "The code is not this request's. Compare it with what the agent shows before you consent.";
-                    return Err(Refusal::new(Code::InvalidParameter, message).into());
-                }
-                let proved = match &body.app_token {
-                    Some(token) => Some(proved_record(&*store, request.app, token, admitted.now).await?),
-                    None => None,
-                };
-                let consent = Consent {
-                    grant: GrantId::new(),
-                    user: person.user,
-                    scopes: chosen.clone().unwrap_or_else(|| request.scopes.clone()),
-                    others_requests: body.others_requests,
-                    plain_token: body.plain_token,
-                    record_proved: proved.is_some(),
-                    app_record: proved.or_else(|| body.app_record.clone()),
-                };
-                let grant = store.approve(&admitted.record, id, &consent).await?;
-                bus.publish(Topic::Policy(grant.tenant)).await;
-                bus.publish(Topic::Requests(grant.app)).await;
-                Ok(grant)
-            }
-        })
+            },
+        )
         .await?;
     Ok(grant)
 }
@@ -260,7 +264,7 @@ pub async fn decline(
 ) -> Result<GrantRequest, ApiError> {
     freshen(incoming, password).await?;
     incoming
-        .perform(Action::DecideGrant { verb: "refuse" }, id, |store, admitted, id| async move {
+        .perform(Action::DecideGrant { about: id.to_string(), verb: "refuse" }, id, |store, admitted, id| async move {
             let person = person(&admitted.caller)?;
             let request = store.grant_request(*id).await?.filter(|request| request.tenant == person.tenant);
             request.ok_or_else(Refusal::not_found)?;

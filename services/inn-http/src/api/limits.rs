@@ -50,8 +50,10 @@ pub(super) async fn set(incoming: Incoming) -> Result<HttpResponse, ApiError> {
         weight: body.weight.unwrap_or(1),
         most: body.most,
     };
+    let parts = [body.kind.as_str(), body.app.as_deref().unwrap_or_default(), limit.subject.as_str()];
+    let about = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     let receipt: Receipt = incoming
-        .perform(Action::SetQueueLimit, (limit, app), |store, admitted, input| async move {
+        .perform(Action::SetQueueLimit { about }, (limit, app), |store, admitted, input| async move {
             let (limit, app) = &*input;
             let tenant = person(&admitted.caller)?.tenant;
             // An app of another tenant is none.

@@ -46,17 +46,21 @@ pub(super) async fn set(incoming: Incoming) -> Result<HttpResponse, ApiError> {
     };
     let bus = incoming.state.bus.clone();
     let receipt = incoming
-        .perform(Action::ManageMembers { verb: "set" }, (body, hash), move |store, admitted, input| {
-            let bus = bus.clone();
-            async move {
-                let (body, hash) = &*input;
-                let tenant = person(&admitted.caller)?.tenant;
-                let receipt =
-                    store.set_member(&admitted.record, tenant, &body.email, hash.as_deref(), body.role).await?;
-                bus.publish(Topic::Policy(tenant)).await;
-                Ok(receipt)
-            }
-        })
+        .perform(
+            Action::ManageMembers { member: body.email.clone(), verb: "set" },
+            (body, hash),
+            move |store, admitted, input| {
+                let bus = bus.clone();
+                async move {
+                    let (body, hash) = &*input;
+                    let tenant = person(&admitted.caller)?.tenant;
+                    let receipt =
+                        store.set_member(&admitted.record, tenant, &body.email, hash.as_deref(), body.role).await?;
+                    bus.publish(Topic::Policy(tenant)).await;
+                    Ok(receipt)
+                }
+            },
+        )
         .await?;
     incoming.state.gateway.forget_all();
     Ok(respond::ok(incoming.id, &receipt))
@@ -66,15 +70,19 @@ pub(super) async fn remove(incoming: Incoming, path: Path<String>) -> Result<Htt
     let user: UserId = incoming.fit(path.parse().map_err(|_| Refusal::not_found())).await?;
     let bus = incoming.state.bus.clone();
     let receipt = incoming
-        .perform(Action::ManageMembers { verb: "remove" }, user, move |store, admitted, user| {
-            let bus = bus.clone();
-            async move {
-                let tenant = person(&admitted.caller)?.tenant;
-                let receipt = store.remove_member(&admitted.record, tenant, *user).await?;
-                bus.publish(Topic::Policy(tenant)).await;
-                Ok(receipt)
-            }
-        })
+        .perform(
+            Action::ManageMembers { member: user.to_string(), verb: "remove" },
+            user,
+            move |store, admitted, user| {
+                let bus = bus.clone();
+                async move {
+                    let tenant = person(&admitted.caller)?.tenant;
+                    let receipt = store.remove_member(&admitted.record, tenant, *user).await?;
+                    bus.publish(Topic::Policy(tenant)).await;
+                    Ok(receipt)
+                }
+            },
+        )
         .await?;
     incoming.state.gateway.forget_all();
     Ok(respond::ok(incoming.id, &receipt))

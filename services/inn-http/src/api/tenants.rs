@@ -47,7 +47,7 @@ pub(super) async fn create(incoming: Incoming) -> Result<HttpResponse, ApiError>
     let tenant = Tenant { id: TenantId::new(), slug: body.slug, name };
     let answer = json!(tenant);
     incoming
-        .perform(Action::CreateTenant, tenant, |store, admitted, tenant| async move {
+        .perform(Action::CreateTenant { slug: tenant.slug.clone() }, tenant, |store, admitted, tenant| async move {
             let owner = person(&admitted.caller)?.user;
             store.create_tenant(&admitted.record, &tenant, owner).await
         })

@@ -73,9 +73,9 @@ fn somebody_of_one_app_is_nobody_in_another_and_on_the_platform() {
         matches!(
             action,
             Action::OwnSession { .. }
-                | Action::CreateTenant
+                | Action::CreateTenant { .. }
                 | Action::ListQueueLimits
-                | Action::SetQueueLimit
+                | Action::SetQueueLimit { .. }
                 | Action::ListMembers
                 | Action::ManageMembers { .. }
                 | Action::ListApps
@@ -88,11 +88,11 @@ fn somebody_of_one_app_is_nobody_in_another_and_on_the_platform() {
                 | Action::ReadRegister { .. }
                 | Action::ReadReceipt { .. }
                 | Action::RegisterAgent
-                | Action::RequestGrant
+                | Action::RequestGrant { .. }
                 | Action::TakeToken { .. }
                 | Action::Claim
                 | Action::Hold { .. }
-                | Action::ViewGrantRequest
+                | Action::ViewGrantRequest { .. }
         )
     });
     let mut seen = 0;

@@ -107,7 +107,7 @@ fn a_capability_must_be_declared_and_consented() {
 
 #[test]
 fn deciding_a_grant_needs_the_persons_own_fresh_session() {
-    let decide = Action::DecideGrant { verb: "approve" };
+    let decide = Action::DecideGrant { about: String::new(), verb: "approve" };
     let stale = Caller::Person(Person { fresh: false, ..person(Role::Owner) });
     assert_eq!(code(&stale, &decide, PUBLIC), Code::Unauthenticated);
     for caller in [Caller::Agent(full_agent(Role::Owner)), Caller::Key(key()), Caller::Platform] {

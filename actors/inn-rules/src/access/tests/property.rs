@@ -54,8 +54,8 @@ fn is_the_agents_own(action: &Action) -> bool {
     matches!(
         action,
         Action::RegisterAgent
-            | Action::RequestGrant
-            | Action::ViewGrantRequest
+            | Action::RequestGrant { .. }
+            | Action::ViewGrantRequest { .. }
             | Action::TakeToken { .. }
             | Action::Claim
             | Action::Hold { .. }
