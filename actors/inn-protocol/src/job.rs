@@ -96,6 +96,8 @@ pub struct NewJob {
 pub struct NewUpstreamJob {
     pub job: NewJob,
     pub params: Value,
+    /// Of the token its service reports with, which is kept nowhere.
+    pub token: Digest,
     /// The member who called; `None` for a visitor or a user of the app's own.
     pub requester: Option<UserId>,
     pub requester_label: String,
@@ -155,6 +157,8 @@ pub struct Job {
 impl Job {
     /// Past attempts that are kept.
     pub const MOST_PAST: usize = 32;
+    /// Longest name an upstream gives a job, in characters.
+    pub const MOST_REMOTE: usize = 200;
     /// Lines of the log that are kept: the newest ones.
     pub const MOST_LINES: i64 = 1_000;
 }
@@ -229,10 +233,11 @@ pub enum RunOutcome {
         error: JobError,
         again: bool,
     },
-    /// The upstream goes on by itself: look again in so many seconds.
+    /// The upstream goes on by itself, under its own name for the job: look again in so many seconds.
     Waiting {
         look_after: u32,
         progress: Option<Progress>,
+        remote: Option<String>,
     },
 }
 
@@ -251,9 +256,4 @@ pub struct StartedJob {
     pub job: Job,
     /// The upstream's own name for it, from an earlier attempt or look.
     pub remote: Option<String>,
-}
-
-/// Digest under which the token of a job is kept.
-pub fn token_digest(token: &str) -> Digest {
-    Digest::of(token.as_bytes())
 }

@@ -5,15 +5,18 @@ mod apply;
 mod cancel;
 mod list;
 mod rows;
+mod run;
+mod start;
 mod sweep;
 #[cfg(test)]
 mod tests;
 
 use async_trait::async_trait;
 use inn_ports::{Jobs, StoreResult};
-use inn_protocol::job::{Job, JobLine, JobState};
+use inn_protocol::app::AppSnapshot;
+use inn_protocol::job::{Job, JobLine, JobState, NewUpstreamJob, Report, RunOutcome, StartedJob};
 use inn_protocol::register::CallRecord;
-use inn_protocol::{AppId, JobId, UserId};
+use inn_protocol::{AppId, Digest, JobId, UserId};
 
 use crate::PgStore;
 
@@ -39,6 +42,33 @@ impl Jobs for PgStore {
 
     async fn cancel_job(&self, call: &CallRecord, app: AppId, job: JobId, reason: &str) -> StoreResult<Job> {
         cancel::cancel(self, call, app, job, reason).await
+    }
+
+    async fn start_job(&self, call: &CallRecord, app: &AppSnapshot, job: &NewUpstreamJob) -> StoreResult<Job> {
+        start::start(self, call, app, job).await
+    }
+
+    async fn take_jobs(&self, node: &str, max: u32) -> StoreResult<Vec<StartedJob>> {
+        run::take(self, node, max).await
+    }
+
+    async fn renew_job(&self, node: &str, job: JobId, epoch: i64) -> StoreResult<bool> {
+        run::renew(self, node, job, epoch).await
+    }
+
+    async fn settle_job(&self, node: &str, job: JobId, epoch: i64, outcome: &RunOutcome) -> StoreResult<Job> {
+        run::settle(self, node, job, epoch, outcome).await
+    }
+
+    async fn report_job(
+        &self,
+        call: &CallRecord,
+        app: AppId,
+        job: JobId,
+        token: &Digest,
+        report: &Report,
+    ) -> StoreResult<Job> {
+        run::report(self, call, app, job, token, report).await
     }
 
     async fn sweep_jobs(&self) -> StoreResult<Vec<AppId>> {

@@ -192,3 +192,25 @@ async fn a_stream_ends_when_its_reader_may_no_longer_see_the_job() {
     let refused = it.host.door().get(jobs(&it.job)).by(&editor).send().await;
     assert!(matches!(refused.status, 401 | 404), "{}", refused.text());
 }
+
+#[tokio::test]
+async fn a_job_goes_on_at_another_node_and_its_stream_with_it() {
+    let mut it = started().await;
+    it.host.add_node(|_| {}).await;
+    let [first, second] = it.host.doors() else { panic!("two nodes") };
+    let claimed = it.agent.claim().await.unwrap();
+    let id = kanban::id(&claimed);
+    let mut agent = it.agent.clone();
+    agent.door = second.clone();
+    let body = json!({"epoch": claimed["epoch"], "step": "reading", "percent": 40});
+    agent.queue(&format!("{id}/progress"), &body).send().await.expect(200);
+    let seen = first.get(jobs(&it.job)).by(&it.owner).send().await.expect(200);
+    assert_eq!(seen["progress"]["percent"], 40, "said at one node, seen at the other");
+    let call = second.get(jobs(&it.job)).header("accept", "text/event-stream").header("last-event-id", "2");
+    let answer = call.by(&it.owner).open().await;
+    let body = json!({"epoch": claimed["epoch"], "result": {"summary": "Fine."}});
+    it.agent.queue(&format!("{id}/complete"), &body).send().await.expect(200);
+    let heard = answer.text().await.unwrap();
+    let names: Vec<&str> = heard.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
+    assert_eq!(names, ["progress", "state", "end"], "{heard}");
+}

@@ -36,6 +36,8 @@ pub struct Given {
     pub progress: Option<Progress>,
     pub result: Option<Value>,
     pub error: Option<JobError>,
+    /// The upstream's own name for it.
+    pub remote: Option<String>,
     /// The attempt that ended here without a result, for the list of them.
     pub ended: Option<PastRun>,
     /// Lines for the log.
@@ -156,7 +158,11 @@ pub fn settle(
             let reason = error.message.clone();
             try_again(current, error, *again, now).ending(current, "failed", Some(&reason), now)
         }
-        RunOutcome::Waiting { look_after, progress } => {
+        RunOutcome::Waiting { remote: Some(remote), .. } if remote.chars().count() > Job::MOST_REMOTE => {
+            let message = format!("the service named the job with more than {} characters", Job::MOST_REMOTE);
+            Change::failed(current, JobError { code: "bad_answer".to_owned(), message })
+        }
+        RunOutcome::Waiting { look_after, progress, remote } => {
             let mut change = Change::to(Facts {
                 state: JobState::Waiting,
                 node: None,
@@ -168,6 +174,7 @@ pub fn settle(
             if !current.taken_on {
                 change = change.said();
             }
+            change.given.remote.clone_from(remote);
             match progress {
                 Some(progress) if words::check_progress(progress).is_ok() => with_progress(change, progress),
                 _ => change,

@@ -34,7 +34,7 @@ const SAY: &str = "SELECT inn.job_say($1, $2, $3, $4)";
 /// What was said of an earlier attempt does not hold for a completed job.
 const APPLY: &str = concat!(
     "UPDATE inn.jobs j SET state = $4, node = $5, epoch = $6, lease_until = $7, next_at = $8, attempt = $9,
-        cancel_requested = $10, taken_on = $11, remote = CASE WHEN $11 THEN j.remote END,
+        cancel_requested = $10, taken_on = $11, remote = CASE WHEN $11 THEN coalesce($16, j.remote) END,
         progress = coalesce($12, j.progress), result = coalesce($13, j.result),
         error = CASE WHEN $4 = 'completed' THEN NULL ELSE coalesce($14, j.error) END,
         past_attempts = coalesce($15, j.past_attempts),
@@ -57,6 +57,7 @@ pub(super) async fn apply(tx: &Transaction<'_>, current: &Locked, change: &Chang
     let (state, next) = (from.state.as_str(), to.state.as_str());
     let (progress, result) = (given.progress.as_ref().map(Json), given.result.as_ref().map(Json));
     let (error, past) = (given.error.as_ref().map(Json), current.past_attempts(given.ended.clone()));
+    let remote = given.remote.as_deref().map(storable);
     let row = maybe(
         tx,
         "job transition",
@@ -77,6 +78,7 @@ pub(super) async fn apply(tx: &Transaction<'_>, current: &Locked, change: &Chang
             &result,
             &error,
             &past,
+            &remote,
         ],
     )
     .await?;

@@ -1,5 +1,6 @@
 mod following;
 mod keeping;
+mod running;
 
 use inn_ports::Jobs;
 use inn_protocol::JobId;

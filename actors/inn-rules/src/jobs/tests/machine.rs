@@ -78,11 +78,17 @@ fn what_failed_is_tried_again_after_a_pause_while_attempts_last() {
 
 #[test]
 fn a_look_at_an_upstream_is_no_attempt() {
-    let waits =
-        RunOutcome::Waiting { look_after: 5, progress: Some(Progress { step: "half".to_owned(), percent: 50 }) };
+    let waits = RunOutcome::Waiting {
+        look_after: 5,
+        progress: Some(Progress { step: "half".to_owned(), percent: 50 }),
+        remote: Some("r-1".to_owned()),
+    };
     let change = settle(&running(), "a", 1, &waits, at(1)).unwrap();
     assert_eq!((change.facts.state, change.facts.next_at), (JobState::Waiting, Some(at(6))));
     assert_eq!(change.given.progress.as_ref().map(|progress| progress.percent), Some(50));
+    assert_eq!(change.given.remote.as_deref(), Some("r-1"));
+    let long = RunOutcome::Waiting { look_after: 5, progress: None, remote: Some("x".repeat(201)) };
+    assert_eq!(settle(&running(), "a", 1, &long, at(1)).unwrap().given.error.unwrap().code, "bad_answer");
     let look = start(&change.facts, "b", at(6)).unwrap();
     assert_eq!((look.facts.attempt, look.facts.epoch), (1, 2));
     let lost = expire(&look.facts, at(20)).unwrap();
@@ -101,9 +107,10 @@ fn a_cancel_ends_what_nobody_runs_and_asks_whoever_does() {
     let asked = cancel(&running(), "r").unwrap().facts;
     assert_eq!((asked.state, asked.cancel_requested), (JobState::Running, true));
     assert!(cancel(&asked, "r").unwrap().given.lines.is_empty(), "asking twice is asking once");
-    for outcome in
-        [RunOutcome::Waiting { look_after: 1, progress: None }, RunOutcome::Failed { error: error("x"), again: true }]
-    {
+    for outcome in [
+        RunOutcome::Waiting { look_after: 1, progress: None, remote: None },
+        RunOutcome::Failed { error: error("x"), again: true },
+    ] {
         assert_eq!(settle(&asked, "a", 1, &outcome, at(1)).unwrap().facts.state, JobState::Canceled);
     }
     let done = settle(&asked, "a", 1, &RunOutcome::Completed(json!(1)), at(1)).unwrap();

@@ -67,7 +67,7 @@ fn apply(facts: &Facts, event: &Event, now: i64) -> Option<Change> {
                 Came::Done => RunOutcome::Completed(json!(1)),
                 Came::Again => RunOutcome::Failed { error: error(), again: true },
                 Came::Never => RunOutcome::Failed { error: error(), again: false },
-                Came::Waits => RunOutcome::Waiting { look_after: 5, progress: None },
+                Came::Waits => RunOutcome::Waiting { look_after: 5, progress: None, remote: None },
             };
             settle(facts, &node.to_string(), facts.epoch - old, &outcome, at(now)).ok()
         }
