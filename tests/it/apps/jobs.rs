@@ -175,6 +175,8 @@ async fn a_stream_tells_every_line_once_and_goes_on_after_the_last_one_seen() {
     let over = it.stream("4").await;
     assert_eq!(over.matches("event: ").count(), 1, "the end is told to whoever comes late: {over}");
     assert_eq!(it.stream("999").await.matches("event: ").count(), 5, "a number from elsewhere starts over");
+    let entries = "SELECT count(*) FROM inn.entries WHERE action = 'jobs.follow' AND outcome = 'done'";
+    assert_eq!(it.host.count(entries).await, 4, "each stream is in the register");
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use actix_web::http::header::{ACCEPT, HeaderName, HeaderValue, LOCATION};
 use actix_web::web::Path;
 use actix_web::{HttpRequest, HttpResponse};
 use inn_actors::Admitted;
-use inn_ports::Topic;
+use inn_ports::{Store, Topic};
 use inn_protocol::app::{AppSnapshot, Executor};
 use inn_protocol::call::{Action, Place};
 use inn_protocol::caller::Caller;
@@ -115,20 +115,20 @@ pub(super) async fn view(request: HttpRequest, incoming: Incoming, path: Path<Id
     if accepts.split(',').any(|kind| kind.trim().starts_with("text/event-stream")) {
         return stream::follow(&request, &incoming, id).await;
     }
-    let job = look(&incoming, id, "view").await?.1;
+    let store = &incoming.state.store;
+    let job: Job = incoming
+        .read(
+            Action::ViewJob { job: id, verb: "view" },
+            |admitted| async move { visible(&**store, &admitted, id).await },
+        )
+        .await?;
     Ok(respond::ok(incoming.id, &document(&job)))
 }
 
 /// The job, for somebody who may see it.
-async fn look(incoming: &Incoming, id: JobId, verb: &'static str) -> Result<(Arc<Admitted>, Job), ApiError> {
-    let store = &incoming.state.store;
-    incoming
-        .read(Action::ViewJob { job: id, verb }, |admitted| async move {
-            let job = store.job(admitted.app()?.id, id).await?;
-            let job = job.filter(|job| rules::may_see(&admitted.caller, job)).ok_or_else(missing)?;
-            Ok((admitted, job))
-        })
-        .await
+async fn visible(store: &dyn Store, admitted: &Admitted, id: JobId) -> Result<Job, Refusal> {
+    let job = store.job(admitted.app()?.id, id).await?;
+    job.filter(|job| rules::may_see(&admitted.caller, job)).ok_or_else(missing)
 }
 
 /// `POST /api/_jobs/{id}/cancel`

@@ -4,8 +4,9 @@
 //! `state` and `log` with `{text}`, `progress` with `{step, percent}`, and last `end` with the job itself. Between the
 //! lines nothing is held but a place in the count of open streams.
 
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
@@ -15,13 +16,15 @@ use chrono::{DateTime, Utc};
 use futures_util::stream;
 use inn_actors::Listener;
 use inn_ports::{Bus, Store, StoreError, StoreResult, Topic};
+use inn_protocol::call::Action;
 use inn_protocol::job::{JobLine, LineKind};
 use inn_protocol::{AppId, Code, JobId, Refusal};
 use inn_rules::jobs as rules;
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::{document, look};
+use super::{document, visible};
 use crate::error::{ApiError, CALL_HEADER};
 use crate::incoming::Incoming;
 
@@ -34,44 +37,75 @@ const ALIVE: Duration = Duration::from_secs(15);
 /// Lines of one look.
 const LINES: u32 = 200;
 
-/// Counts the open streams of a node.
+/// Counts the open streams of a node, all of them and those of each caller.
 #[derive(Debug, Default)]
 pub struct JobStreams {
-    open: AtomicUsize,
+    open: Mutex<Open>,
     closed: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    all: usize,
+    by_caller: HashMap<String, usize>,
 }
 
 impl JobStreams {
     /// Streams of one node at a time.
-    pub const MOST: usize = 2_000;
+    const MOST: usize = 2_000;
+    /// Streams of one caller on one node at a time, so that nobody takes the room of all.
+    const MOST_OF_CALLER: usize = 50;
 
     /// The node stops: streams end, and their clients come again elsewhere.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
     }
 
-    fn enter(self: &Arc<Self>) -> Result<Place, Refusal> {
-        if self.open.fetch_add(1, Ordering::SeqCst) >= Self::MOST {
-            self.open.fetch_sub(1, Ordering::SeqCst);
+    fn enter(self: &Arc<Self>, caller: String) -> Result<Place, Refusal> {
+        let mut open = self.open.lock();
+        let own = open.by_caller.get(&caller).copied().unwrap_or_default();
+        if own >= Self::MOST_OF_CALLER {
+            let message = format!("You have {own} open streams of jobs here, which is the most. Close one, or poll.");
+            return Err(Refusal::new(Code::RateLimited, message).after(5));
+        }
+        if open.all >= Self::MOST {
             let message = "This node has as many open streams of jobs as it may. Poll the job instead, or come again.";
             return Err(Refusal::new(Code::Overloaded, message).after(5));
         }
-        Ok(Place(Arc::clone(self)))
+        open.all += 1;
+        open.by_caller.insert(caller.clone(), own + 1);
+        Ok(Place { streams: Arc::clone(self), caller })
     }
 }
 
 /// Free again when the stream is dropped, however it ended.
-struct Place(Arc<JobStreams>);
+struct Place {
+    streams: Arc<JobStreams>,
+    caller: String,
+}
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.open.fetch_sub(1, Ordering::SeqCst);
+        let mut open = self.streams.open.lock();
+        open.all = open.all.saturating_sub(1);
+        match open.by_caller.get_mut(&self.caller) {
+            Some(own) if *own > 1 => *own -= 1,
+            _ => {
+                open.by_caller.remove(&self.caller);
+            }
+        }
     }
 }
 
 pub(super) async fn follow(request: &HttpRequest, incoming: &Incoming, id: JobId) -> Result<HttpResponse, ApiError> {
-    let place = incoming.state.job_streams.enter().map_err(|refusal| incoming.fail(refusal))?;
-    let (admitted, job) = look(incoming, id, "follow").await?;
+    let (store, streams) = (&incoming.state.store, &incoming.state.job_streams);
+    let (admitted, job, place) = incoming
+        .read(Action::ViewJob { job: id, verb: "follow" }, |admitted| async move {
+            let job = visible(&**store, &admitted, id).await?;
+            let place = streams.enter(admitted.listener().scope())?;
+            Ok((admitted, job, place))
+        })
+        .await?;
     let last = request.headers().get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok()).unwrap_or(0_i64);
     let follower = Follower {
         store: Arc::clone(&incoming.state.store),
@@ -121,7 +155,7 @@ struct Follower {
 impl Follower {
     /// The next bytes; `None` ends the stream, and the client may come again.
     async fn next(&mut self) -> Option<Bytes> {
-        while !self.over && self.began.elapsed() < LONGEST && !self.place.0.closed.load(Ordering::SeqCst) {
+        while !self.over && self.began.elapsed() < LONGEST && !self.place.streams.closed.load(Ordering::SeqCst) {
             match self.look().await {
                 Ok(Some(bytes)) => {
                     self.spoke = Instant::now();
@@ -187,4 +221,35 @@ fn event(line: &JobLine) -> String {
 fn framed(id: Option<i64>, name: &str, data: &serde_json::Value) -> String {
     let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
     format!("{id}event: {name}\ndata: {data}\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(entered: Result<Place, Refusal>) -> Option<Code> {
+        entered.err().map(|refusal| refusal.code)
+    }
+
+    #[test]
+    fn a_caller_has_so_many_streams_and_room_again_when_one_ends() {
+        let streams = Arc::<JobStreams>::default();
+        let ada = || streams.enter("ada".to_owned());
+        let mut open: Vec<_> = (0..JobStreams::MOST_OF_CALLER).map(|_| ada().unwrap()).collect();
+        assert_eq!(code(ada()), Some(Code::RateLimited));
+        assert_eq!(code(streams.enter("bob".to_owned())), None, "others have room");
+        open.pop();
+        open.push(ada().unwrap());
+        drop(open);
+        assert!(streams.open.lock().by_caller.is_empty() && streams.open.lock().all == 0);
+    }
+
+    #[test]
+    fn a_full_node_says_so() {
+        let streams = Arc::<JobStreams>::default();
+        let open: Vec<_> = (0..JobStreams::MOST).map(|number| streams.enter(number.to_string()).unwrap()).collect();
+        assert_eq!(code(streams.enter("one more".to_owned())), Some(Code::Overloaded));
+        drop(open);
+        assert_eq!(code(streams.enter("one more".to_owned())), None);
+    }
 }
