@@ -139,7 +139,8 @@ const STUCK: &str = "
 SELECT count(*) AS stuck FROM inn.requests r JOIN inn.apps a ON a.id = r.app
 WHERE r.ended_at IS NULL AND (
     (r.state IN ('working', 'input-required') AND (r.holder IS NULL OR r.lease_until IS NULL OR r.lease_until < now() - interval '1 minute'))
-    OR (r.state = 'submitted' AND (r.attempt >= r.attempts OR r.waits_until < now() - interval '1 minute'))
+    OR (r.state = 'submitted' AND (r.attempt >= r.attempts OR r.waits_until < now() - interval '1 minute'
+        OR (NOT r.ready AND r.next_at < now() - interval '1 minute')))
     OR (a.status = 'removed' AND a.updated_at < now() - interval '1 minute'))";
 
 pub(super) async fn stuck(store: &PgStore) -> StoreResult<i64> {

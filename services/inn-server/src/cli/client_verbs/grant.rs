@@ -147,8 +147,11 @@ pub(crate) async fn run(args: GrantArgs) -> CliResult<()> {
                 ("app", "/appSlug"),
                 ("agent calls itself", "/agentName"),
                 ("code", "/code"),
-                ("scopes", "/scopes"),
+                ("asks for", "/asksFor"),
             ];
+            if !out.is_json() {
+                summarise(&mut answer);
+            }
             out.table(&answer, &columns, "Nothing waits for a decision.");
         }
         GrantVerb::Ls { pending: false, agent } => {
@@ -194,6 +197,17 @@ pub(crate) async fn run(args: GrantArgs) -> CliResult<()> {
 /// An agent's id from its name on this machine; anything else is taken for an id.
 fn agent_id(context: &Context, agent: &str) -> String {
     context.profile.agent(Some(agent)).map_or_else(|_| agent.to_owned(), |file| file.id)
+}
+
+/// What a request asks for takes more than a line: `inn grant show` says it in sentences.
+fn summarise(answer: &mut Value) {
+    for request in answer.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten() {
+        let count = request.get("scopes").and_then(Value::as_array).map_or(0, Vec::len);
+        let word = if count == 1 { "1 scope".to_owned() } else { format!("{count} scopes") };
+        if let Some(request) = request.as_object_mut() {
+            request.insert("asksFor".to_owned(), word.into());
+        }
+    }
 }
 
 async fn request(context: &Context, args: RequestGrant) -> CliResult<()> {
@@ -361,4 +375,20 @@ fn show(grant: &Value) -> String {
         }
     }
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_list_of_pending_requests_counts_scopes_instead_of_printing_them() {
+        let mut answer = json!({"items": [{"scopes": ["op:a"]}, {"scopes": ["op:a", "op:b"]}, {}]});
+        summarise(&mut answer);
+        let told: Vec<&str> =
+            answer["items"].as_array().unwrap().iter().map(|item| item["asksFor"].as_str().unwrap()).collect();
+        assert_eq!(told, ["1 scope", "2 scopes", "0 scopes"]);
+    }
 }

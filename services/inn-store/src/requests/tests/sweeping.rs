@@ -162,3 +162,17 @@ async fn the_queue_is_refused_and_not_lost_when_the_grant_in_the_call_moved() {
     let refused = world.store.hold(&call, asked.id, &world.agent, held.epoch, &HoldCommand::Heartbeat).await;
     assert!(matches!(refused, Err(StoreError::Stale)), "{refused:?}");
 }
+
+#[tokio::test]
+async fn a_pause_nobody_ends_counts_as_stuck_and_the_sweep_ends_it() {
+    let world = World::new().await;
+    let grant = world.queue_grant().await;
+    world.asked(&world.request()).await;
+    let pause = "UPDATE inn.requests SET ready = false, next_at = now() - interval '2 minutes'";
+    world.admin.batch_execute(pause).await.unwrap();
+    assert!(world.claim(&world.agent, &[offer(&grant)], 1).await.unwrap().is_empty());
+    assert_eq!(world.store.stuck().await.unwrap(), 1);
+    assert_eq!(world.store.sweep_requests().await.unwrap(), [world.app.id]);
+    assert_eq!(world.store.stuck().await.unwrap(), 0);
+    assert_eq!(world.claim(&world.agent, &[offer(&grant)], 1).await.unwrap().len(), 1);
+}
