@@ -6,9 +6,9 @@ use inn_protocol::queue::{NewLimit, QueueLimit};
 use inn_protocol::receipt::Receipt;
 use inn_protocol::register::CallRecord;
 use inn_protocol::request::{
-    CancelFilter, ClaimOffer, HoldCommand, NewRequest, OperateCommand, QueueRequest, RequestState,
+    CancelFilter, ClaimOffer, Completion, HoldCommand, NewRequest, OperateCommand, QueueRequest, RequestState,
 };
-use inn_protocol::{AgentId, AppId, RequestId, TenantId, UserId};
+use inn_protocol::{AgentId, AppId, Refusal, RequestId, TenantId, UserId};
 use inn_rules::requests::Surroundings;
 use inn_rules::requests::board::Turn;
 
@@ -51,6 +51,16 @@ pub trait Requests: Send + Sync {
         epoch: i64,
         command: &HoldCommand,
     ) -> StoreResult<QueueRequest>;
+    /// Stores up to 100 results in one call. Answers for each in turn whether it was stored; refused as a whole, with the
+    /// first refusal, when none was.
+    async fn complete_many(
+        &self,
+        call: &CallRecord,
+        agent: &AgentId,
+        items: &[Completion],
+    ) -> StoreResult<Vec<Result<(), Refusal>>>;
+    /// Those of these requests that an agent holds, or held and that have not moved to the history.
+    async fn held_requests(&self, agent: &AgentId, requests: &[RequestId]) -> StoreResult<Vec<QueueRequest>>;
     async fn request(&self, app: AppId, request: RequestId) -> StoreResult<Option<QueueRequest>>;
     /// The request an agent holds or held, with the app it belongs to.
     async fn held_request(&self, agent: &AgentId, request: RequestId) -> StoreResult<Option<QueueRequest>>;

@@ -110,6 +110,8 @@ pub enum Action {
         request: RequestId,
         verb: &'static str,
     },
+    /// Results of several claimed requests.
+    HoldMany,
     // By a person
     SignIn,
     /// See, switch or end one's own sessions, hand oneself over to an app's origin.
@@ -189,6 +191,7 @@ impl Action {
             Self::Claim => "requests.claim",
             Self::AppAuth { verb, .. } => return format!("auth.{verb}"),
             Self::Hold { verb, .. } | Self::OperateRequest { verb, .. } => return format!("requests.{verb}"),
+            Self::HoldMany => "requests.complete-many",
             Self::SignIn => "sessions.sign-in",
             Self::OwnSession { verb } => return format!("sessions.{verb}"),
             Self::CreateTenant { .. } => "tenants.create",

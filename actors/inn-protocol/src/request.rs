@@ -266,6 +266,19 @@ pub enum HoldCommand {
     },
 }
 
+/// One result of many.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Completion {
+    pub request: RequestId,
+    pub epoch: i64,
+    pub result: Value,
+}
+
+impl Completion {
+    /// Results of one call.
+    pub const MOST: usize = 100;
+}
+
 /// What a member of the tenant does with a request, over its holder's head or for it.
 #[derive(Debug, Clone)]
 pub enum OperateCommand {

@@ -47,7 +47,7 @@ impl Class {
     fn of(action: &Action) -> Self {
         match action {
             Action::RunOperation { .. } => Self::Operations,
-            Action::Claim | Action::Hold { .. } | Action::TakeToken { .. } => Self::Queue,
+            Action::Claim | Action::Hold { .. } | Action::HoldMany | Action::TakeToken { .. } => Self::Queue,
             _ => Self::Data,
         }
     }

@@ -7,6 +7,7 @@ mod ask;
 mod cancel;
 mod caps;
 mod claim;
+mod complete_many;
 pub(crate) mod fencing;
 mod hold;
 mod limits;
@@ -26,9 +27,9 @@ use inn_protocol::queue::{NewLimit, QueueLimit};
 use inn_protocol::receipt::Receipt;
 use inn_protocol::register::CallRecord;
 use inn_protocol::request::{
-    CancelFilter, ClaimOffer, HoldCommand, NewRequest, OperateCommand, QueueRequest, RequestState,
+    CancelFilter, ClaimOffer, Completion, HoldCommand, NewRequest, OperateCommand, QueueRequest, RequestState,
 };
-use inn_protocol::{AgentId, AppId, RequestId, TenantId, UserId};
+use inn_protocol::{AgentId, AppId, Refusal, RequestId, TenantId, UserId};
 use inn_rules::requests::Surroundings;
 use inn_rules::requests::board::Turn;
 
@@ -72,6 +73,19 @@ impl Requests for PgStore {
         command: &HoldCommand,
     ) -> StoreResult<QueueRequest> {
         hold::hold(self, call, request, agent, epoch, command).await
+    }
+
+    async fn complete_many(
+        &self,
+        call: &CallRecord,
+        agent: &AgentId,
+        items: &[Completion],
+    ) -> StoreResult<Vec<Result<(), Refusal>>> {
+        complete_many::complete_many(self, call, agent, items).await
+    }
+
+    async fn held_requests(&self, agent: &AgentId, requests: &[RequestId]) -> StoreResult<Vec<QueueRequest>> {
+        list::held_many(self, agent, requests).await
     }
 
     async fn request(&self, app: AppId, request: RequestId) -> StoreResult<Option<QueueRequest>> {

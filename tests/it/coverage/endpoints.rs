@@ -54,6 +54,7 @@ const TABLE: &[(&str, Target, [u16; 6])] = &[
     ("POST /v1/requests/{id}/progress", |s| (format!("/v1/requests/{}/progress", s.request), json!({"epoch": s.epoch, "step": "x", "percent": 1})), [401, 403, 403, 403, 200, 200]),
     ("POST /v1/requests/{id}/ask", |s| (format!("/v1/requests/{}/ask", s.request), json!({"epoch": s.epoch, "question": "Which board?"})), [401, 403, 403, 403, 200, 409]),
     ("POST /v1/requests/{id}/complete", |s| (format!("/v1/requests/{}/complete", s.request), json!({"epoch": s.epoch, "result": {"summary": "x"}})), [401, 403, 403, 403, 200, 409]),
+    ("POST /v1/requests/complete", |s| ("/v1/requests/complete".into(), json!({"items": [{"id": s.request, "epoch": s.epoch, "result": {"summary": "x"}}]})), [401, 403, 403, 403, 200, 409]),
     ("POST /v1/requests/{id}/fail", |s| (format!("/v1/requests/{}/fail", s.request), json!({"epoch": s.epoch, "reason": "x"})), [401, 403, 403, 403, 200, 409]),
     ("POST /v1/requests/{id}/release", |s| (format!("/v1/requests/{}/release", s.request), json!({"epoch": s.epoch})), [401, 403, 403, 403, 200, 409]),
     ("POST /v1/requests/{id}/cancel", |s| (format!("/v1/requests/{}/cancel", s.task), json!({"app": "kanban"})), [401, 403, 200, 409, 401, 403]),
@@ -132,7 +133,7 @@ async fn every_caller_gets_what_the_table_says_and_an_entry() {
 #[rustfmt::skip]
 const NAMELESS: &[&str] = &[
     "agents.register", "apps.list", "audit.export", "audit.head", "audit.search", "audit.verify", "explain", "grants.list", "jobs.list",
-    "members.list", "queue.limits", "requests.cancel-many", "requests.claim", "requests.list", "sessions.confirm", "sessions.handoff",
+    "members.list", "queue.limits", "requests.cancel-many", "requests.claim", "requests.complete-many", "requests.list", "sessions.confirm", "sessions.handoff",
     "sessions.password", "sessions.sign-in", "sessions.sign-out", "sessions.switch", "sessions.tenants", "sessions.view",
 ];
 

@@ -301,3 +301,45 @@ async fn bodies_that_do_not_fit_change_nothing() {
     it.agent.queue(&format!("{}/progress", it.request), &over).send().await.refused(400, "invalid_parameter");
     assert_eq!(it.task().await["status"], "working");
 }
+
+#[tokio::test]
+async fn many_results_are_given_at_once_and_each_stands_for_itself() {
+    let it = asked().await;
+    for _ in 0..3 {
+        kanban::ask(it.host.door(), &it.owner, &it.board).await;
+    }
+    let claimed = it.agent.queue("claim", &json!({"max": 4})).send().await.expect(200);
+    let claimed = claimed["items"].as_array().unwrap().clone();
+    let item =
+        |n: usize, result: Value| json!({"id": claimed[n]["id"], "epoch": claimed[n]["epoch"], "result": result});
+    let good = json!({"summary": "Done."});
+    let mut old = item(2, good.clone());
+    old["epoch"] = json!(0);
+    let items = json!([item(0, good.clone()), item(1, json!({"summary": 7})), old, item(3, good.clone()), item(0, good.clone()),
+        {"id": "req_00000000000000000000000000000000", "epoch": 1, "result": good}]);
+    let complete = |items: &Value| it.agent.queue("complete", &json!({"items": items}));
+    let answer = complete(&items).send().await.expect(200);
+    let codes: Vec<&str> = answer["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["refusal"]["code"].as_str().or_else(|| item["state"].as_str()).unwrap())
+        .collect();
+    assert_eq!(codes, ["completed", "invalid_result", "claim_lost", "completed", "invalid_parameter", "not_found"]);
+    assert_eq!(it.task().await["result"], json!({"summary": "Done."}));
+    // What was stored stays; a call in which nothing can be stored is refused.
+    complete(&json!([item(0, good.clone())])).send().await.refused(409, "claim_lost");
+    complete(&json!([item(1, json!({"summary": 7}))])).send().await.refused(400, "invalid_result");
+    complete(&json!([])).send().await.refused(400, "invalid_parameter");
+    complete(&json!([{"id": "x", "epoch": 1, "result": 1}])).send().await.refused(400, "invalid_parameter");
+    let too_many = Value::Array(vec![item(1, good.clone()); 101]);
+    complete(&too_many).send().await.refused(400, "invalid_parameter");
+    complete(&json!([item(1, good)])).send().await.expect(200);
+    // Another agent's results are none of its business.
+    let other = it.host.agent(&it.owner, QUEUE).await;
+    let foreign = json!({"items": [item(2, json!({"summary": "x"}))]});
+    other.queue("complete", &foreign).send().await.refused(404, "not_found");
+    // A revocation in between counts for all of them.
+    it.host.door().delete(format!("/v1/grants/{}", it.agent.grant)).by(&it.owner).send().await.expect(200);
+    complete(&json!([item(2, json!({"summary": "late"}))])).send().await.refused(409, "claim_lost");
+}

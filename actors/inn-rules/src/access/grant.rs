@@ -33,6 +33,7 @@ fn needs(action: &Action) -> Needs {
         | Action::TakeToken { .. }
         | Action::Claim
         | Action::Hold { .. }
+        | Action::HoldMany
         | Action::Explain
         | Action::ReadReceipt { .. }
         // Only of operations it has the scope for: whose jobs are seen is a condition of each look.

@@ -76,7 +76,8 @@ fn audience(action: &Action) -> Audience {
         | Action::RequestGrant { .. }
         | Action::TakeToken { .. }
         | Action::Claim
-        | Action::Hold { .. } => Audience::KeyHolder,
+        | Action::Hold { .. }
+        | Action::HoldMany => Audience::KeyHolder,
         Action::ViewGrantRequest { .. } => Audience::KeyHolderOrMember(Role::Viewer),
         Action::SignIn | Action::AppAuth { .. } => Audience::SigningIn,
         Action::OwnSession { .. } | Action::CreateTenant { .. } => Audience::Session,

@@ -110,6 +110,7 @@ pub static ENDPOINTS: &[Endpoint] = endpoints![
     POST "/v1/requests/{id}/progress" Key "requests.progress" "Say how far it is; keeps the lease" {"epoch": "integer" "!", "step": "string" "!", "percent": "integer" "!"} [] => requests::progress;
     POST "/v1/requests/{id}/ask" Key "requests.ask-back" "Ask the requester something and wait for the answer" {"epoch": "integer" "!", "question": "string" "!"} [] => requests::ask_back;
     POST "/v1/requests/{id}/complete" Key "requests.complete" "Give the result" {"epoch": "integer" "!", "result": "any" "!"} [] => requests::complete;
+    POST "/v1/requests/complete" Key "requests.complete-many" "Give up to 100 results, each standing for itself" {"items": "array" "!"} [] => requests::complete_many;
     POST "/v1/requests/{id}/fail" Key "requests.fail" "Give up this attempt" {"epoch": "integer" "!", "reason": "string" "!"} [] => requests::fail;
     POST "/v1/requests/{id}/release" Key "requests.release" "Give it back without counting the attempt" {"epoch": "integer" "!", "reason": "string"} [] => requests::release;
     POST "/v1/requests/{id}/cancel" Person "requests.cancel" "Cancel" {"app": "string" "!", "reason": "string"} [] => queue::cancel;

@@ -1,21 +1,25 @@
 //! The queue from the agents' side: claim and hold.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix_web::HttpResponse;
 use actix_web::web::Path;
 use inn_grants::signature;
-use inn_ports::{Store, StoreError, Topic};
+use inn_ports::{Store, StoreError, StoreResult, Topic};
+use inn_protocol::app::AppSnapshot;
 use inn_protocol::call::{Action, Papers};
 use inn_protocol::caller::Caller;
-use inn_protocol::request::{ClaimOffer, HoldCommand, Progress, QueueRequest, RequestState};
+use inn_protocol::register::CallRecord;
+use inn_protocol::request::{ClaimOffer, Completion, HoldCommand, Progress, QueueRequest, RequestState};
 use inn_protocol::scope::Scope;
-use inn_protocol::{AgentId, AppId, Code, Refusal, RequestId};
+use inn_protocol::{AgentId, AppId, Code, Refusal, RequestId, Violation};
 use inn_rules::requests::board::{MOST_CLAIMED as MAX_CLAIMED, Turn};
 use inn_rules::requests::check_schema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::views;
 use crate::error::ApiError;
@@ -297,6 +301,102 @@ async fn hold(
         })
         .await?;
     Ok(respond::ok(incoming.id, &request))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CompleteMany {
+    items: Vec<CompleteOne>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CompleteOne {
+    id: String,
+    epoch: i64,
+    result: Value,
+}
+
+/// Each result stands for itself; the call is refused when none could be stored.
+pub(super) async fn complete_many(mut incoming: Incoming) -> Result<HttpResponse, ApiError> {
+    let body: CompleteMany = incoming.document().await?;
+    let items = incoming.fit(completions(body)).await?;
+    let agent = key_of(&incoming, Action::HoldMany).await?;
+    let ids: Vec<RequestId> = items.iter().map(|item| item.request).collect();
+    let held = incoming.state.store.held_requests(&agent, &ids).await.map_err(|error| incoming.fail(error.into()))?;
+    // One call is one tenant's business.
+    let tenant = held.first().map(|request| request.tenant);
+    incoming.about = tenant;
+    if held.iter().any(|request| Some(request.tenant) != tenant) {
+        let message = "These requests belong to several tenants: send each tenant's by themselves.";
+        return Err(incoming.unreadable(Refusal::new(Code::InvalidParameter, message)).await);
+    }
+    let answers: Vec<Result<(), Refusal>> = incoming
+        .perform(Action::HoldMany, (items, held), |store, admitted, input| async move {
+            let (items, held) = &*input;
+            let agent = key(&admitted.caller)?;
+            store_results(&*store, &admitted.record, agent, items, held).await
+        })
+        .await?;
+    let shape = |(id, answer): (&RequestId, &Result<(), Refusal>)| match answer {
+        Ok(()) => json!({"id": id, "state": "completed"}),
+        Err(refusal) => json!({"id": id, "refusal": refusal}),
+    };
+    let items: Vec<Value> = ids.iter().zip(&answers).map(shape).collect();
+    Ok(respond::ok(incoming.id, &views::items(items)))
+}
+
+fn completions(body: CompleteMany) -> Result<Vec<Completion>, Refusal> {
+    if !(1..=Completion::MOST).contains(&body.items.len()) {
+        let expected = format!("1 to {} results", Completion::MOST);
+        let violation = Violation::new(Code::InvalidParameter, "items", expected);
+        return Err(Refusal::violations("These results cannot be taken.", vec![violation]));
+    }
+    let completion = |(index, item): (usize, CompleteOne)| match item.id.parse() {
+        Ok(request) => Ok(Completion { request, epoch: item.epoch, result: item.result }),
+        Err(_) => {
+            let violation = Violation::new(Code::InvalidParameter, format!("items[{index}].id"), "req_…");
+            Err(Refusal::violations("These results cannot be taken.", vec![violation.got(&item.id.into())]))
+        }
+    };
+    body.items.into_iter().enumerate().map(completion).collect()
+}
+
+/// Those that fit their schemas go to the store together; the answers come back in the order of the items.
+async fn store_results(
+    store: &dyn Store,
+    record: &CallRecord,
+    agent: &AgentId,
+    items: &[Completion],
+    held: &[QueueRequest],
+) -> StoreResult<Vec<Result<(), Refusal>>> {
+    let held: BTreeMap<RequestId, &QueueRequest> = held.iter().map(|request| (request.id, request)).collect();
+    let mut apps: BTreeMap<AppId, Option<Arc<AppSnapshot>>> = BTreeMap::new();
+    for app in held.values().map(|request| request.app) {
+        if let Entry::Vacant(place) = apps.entry(app) {
+            place.insert(store.app_by_id(app).await?);
+        }
+    }
+    let fits = |item: &Completion| {
+        let Some(request) = held.get(&item.request) else { return Ok(()) };
+        // An app or a capability that is gone: see `check_result`.
+        let app = apps.get(&request.app).and_then(Option::as_ref);
+        let capability = app.and_then(|app| app.definition.capability(&request.capability));
+        capability.map_or(Ok(()), |capability| check_schema(&capability.result, &item.result, "result"))
+    };
+    let mut answers: Vec<Result<(), Refusal>> =
+        items.iter().map(|item| fits(item).map_err(|refusal| refusal.id(&item.request))).collect();
+    let fitting = || answers.iter().zip(items).filter(|(fits, _)| fits.is_ok()).map(|(_, item)| item.clone());
+    let fitting: Vec<Completion> = fitting().collect();
+    if fitting.is_empty() {
+        let refusal = answers.into_iter().find_map(Result::err);
+        return Err(refusal.unwrap_or_else(Refusal::internal).into());
+    }
+    let mut stored = store.complete_many(record, agent, &fitting).await?.into_iter();
+    for answer in answers.iter_mut().filter(|answer| answer.is_ok()) {
+        *answer = stored.next().unwrap_or_else(|| Err(Refusal::internal()));
+    }
+    Ok(answers)
 }
 
 /// A result must fit the schema its capability declares.

@@ -197,17 +197,18 @@ pub(super) async fn apply(
     row.as_ref().map(rows::request).transpose()?.ok_or(StoreError::Stale)
 }
 
-/// Many transitions that end a claim and give no progress, no result and no question (leases that ran out, claims that were fenced).
+/// Many transitions that end a claim, with a result or without (leases that ran out, claims that were fenced).
 const APPLY_MANY: &str = "
 UPDATE inn.requests r SET
     state = c.state, holder = c.holder, holder_grant = CASE WHEN c.holder IS NULL THEN NULL ELSE r.holder_grant END,
     epoch = c.epoch, lease_until = c.lease_until, hard_until = NULL,
     past_attempts = coalesce(c.past_attempts, r.past_attempts), attempt = c.attempt, next_at = coalesce(c.next_at, r.next_at),
-    ready = coalesce(c.next_at <= now(), true), reason = coalesce(c.reason, r.reason), updated_at = greatest(clock_timestamp(), r.updated_at + interval '1 microsecond'),
+    ready = coalesce(c.next_at <= now(), true), reason = CASE WHEN c.state = 'completed' THEN c.reason ELSE coalesce(c.reason, r.reason) END,
+    result = coalesce(c.result, r.result), acknowledged = r.acknowledged OR c.state = 'completed', updated_at = greatest(clock_timestamp(), r.updated_at + interval '1 microsecond'),
     ended_at = CASE WHEN c.state IN ('completed', 'failed', 'canceled') THEN now() END
 FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[], $8::integer[],
-            $9::timestamptz[], $10::text[], $11::json[])
-  AS c (id, state_before, epoch_before, state, holder, epoch, lease_until, attempt, next_at, reason, past_attempts)
+            $9::timestamptz[], $10::text[], $11::json[], $12::json[])
+  AS c (id, state_before, epoch_before, state, holder, epoch, lease_until, attempt, next_at, reason, past_attempts, result)
 WHERE r.id = c.id AND r.state = c.state_before AND r.epoch = c.epoch_before";
 
 /// Columns of [`APPLY_MANY`].
@@ -224,6 +225,7 @@ pub(super) struct Many<'m> {
     nexts: Vec<Option<DateTime<Utc>>>,
     reasons: Vec<Option<&'m str>>,
     past_attempts: Vec<Option<Json<Vec<PastAttempt>>>>,
+    results: Vec<Option<Json<&'m Value>>>,
 }
 
 impl<'m> Many<'m> {
@@ -239,6 +241,7 @@ impl<'m> Many<'m> {
         self.nexts.push(change.next_at);
         self.reasons.push(change.reason.as_deref());
         self.past_attempts.push(current.past_attempts(change));
+        self.results.push(change.result.as_ref().map(Json));
     }
 
     /// Answers how many rows changed; they are locked, so all of them do.
@@ -262,6 +265,7 @@ impl<'m> Many<'m> {
                 &self.nexts,
                 &self.reasons,
                 &self.past_attempts,
+                &self.results,
             ],
         )
         .await

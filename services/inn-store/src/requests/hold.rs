@@ -157,8 +157,7 @@ async fn stopped(
     }
     let flag = |name: &str| verdict.get(name).and_then(Value::as_bool).unwrap_or(false);
     if !flag("granted") {
-        let message = "This claim no longer holds: the grant it was made under was revoked.";
-        return Err(Refusal::new(Code::ClaimLost, message).leg("grant").id(&request).into());
+        return Err(grant_revoked().id(&request).into());
     }
     if !flag("answers") {
         return Err(no_longer_allowed().id(&request).into());
@@ -166,8 +165,13 @@ async fn stopped(
     Ok(None)
 }
 
+pub(super) fn grant_revoked() -> Refusal {
+    let message = "This claim no longer holds: the grant it was made under was revoked.";
+    Refusal::new(Code::ClaimLost, message).leg("grant")
+}
+
 /// The request itself goes back to the queue when the lease runs out.
-fn no_longer_allowed() -> Refusal {
+pub(super) fn no_longer_allowed() -> Refusal {
     let message = "This claim no longer holds: the person it was made for may no longer answer requests here.";
     Refusal::new(Code::ClaimLost, message)
         .leg("user")

@@ -43,6 +43,24 @@ pub(super) async fn held(store: &PgStore, agent: &AgentId, request: RequestId) -
     row.as_ref().map(rows::request).transpose()
 }
 
+/// In the queue only: what has ended long ago takes no result.
+const HELD: &str = concat!(
+    "SELECT ",
+    rows::columns!(),
+    " FROM inn.requests r JOIN inn.apps a ON a.id = r.app WHERE r.id = ANY($1) AND $2::text = ANY(r.held_by)"
+);
+
+pub(super) async fn held_many(
+    store: &PgStore,
+    agent: &AgentId,
+    requests: &[RequestId],
+) -> StoreResult<Vec<QueueRequest>> {
+    let client = store.client().await?;
+    let ids: Vec<_> = requests.iter().map(|request| request.uuid()).collect();
+    let rows = all(&client, "held requests", HELD, &[&ids, &agent.as_str()]).await?;
+    rows.iter().map(rows::request).collect()
+}
+
 /// Newest first, at most 500; everybody's, or one person's.
 pub(super) async fn list(
     store: &PgStore,

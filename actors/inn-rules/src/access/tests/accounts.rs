@@ -92,6 +92,7 @@ fn somebody_of_one_app_is_nobody_in_another_and_on_the_platform() {
                 | Action::TakeToken { .. }
                 | Action::Claim
                 | Action::Hold { .. }
+                | Action::HoldMany
                 | Action::ViewGrantRequest { .. }
         )
     });
@@ -101,7 +102,7 @@ fn somebody_of_one_app_is_nobody_in_another_and_on_the_platform() {
         assert!(asked(&here, &action, None, PUBLIC).is_err(), "{action:?}");
         seen += 1;
     }
-    assert_eq!(seen, 21);
+    assert_eq!(seen, 22);
 }
 
 #[test]

@@ -199,6 +199,7 @@ pub(super) fn actions() -> Vec<Action> {
         Action::TakeToken { grant },
         Action::Claim,
         Action::Hold { request, verb: "complete" },
+        Action::HoldMany,
         Action::SignIn,
         Action::OwnSession { verb: "show" },
         Action::CreateTenant { slug: "acme".to_owned() },

@@ -59,6 +59,7 @@ fn is_the_agents_own(action: &Action) -> bool {
             | Action::TakeToken { .. }
             | Action::Claim
             | Action::Hold { .. }
+            | Action::HoldMany
     )
 }
 

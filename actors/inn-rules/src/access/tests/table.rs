@@ -81,6 +81,7 @@ fn every_action_for_every_kind_of_caller() {
         "tokens.take         sssfff+++++f",
         "requests.claim      sssfff+++++f",
         "requests.complete   sssfff+++++f",
+        "requests.complete-many sssfff+++++f",
         "sessions.sign-in    ++++++ffffff",
         "sessions.show       uuu+++ffffff",
         "tenants.create      uuu+++fffff+",
