@@ -352,12 +352,12 @@ fn completions(body: CompleteMany) -> Result<Vec<Completion>, Refusal> {
         let violation = Violation::new(Code::InvalidParameter, "items", expected);
         return Err(Refusal::violations("These results cannot be taken.", vec![violation]));
     }
-    let completion = |(index, item): (usize, CompleteOne)| match item.id.parse() {
-        Ok(request) => Ok(Completion { request, epoch: item.epoch, result: item.result }),
-        Err(_) => {
+    let completion = |(index, item): (usize, CompleteOne)| {
+        let request = item.id.parse().map_err(|_| {
             let violation = Violation::new(Code::InvalidParameter, format!("items[{index}].id"), "req_…");
-            Err(Refusal::violations("These results cannot be taken.", vec![violation.got(&item.id.into())]))
-        }
+            Refusal::violations("These results cannot be taken.", vec![violation.got(&item.id.into())])
+        })?;
+        Ok(Completion { request, epoch: item.epoch, result: item.result })
     };
     body.items.into_iter().enumerate().map(completion).collect()
 }

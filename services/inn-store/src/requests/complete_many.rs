@@ -53,11 +53,10 @@ pub(super) async fn complete_many(
     for row in &locked {
         let current = Locked::read(row)?;
         let refusal = match column::<Option<Uuid>>(row, "holder_grant")?.and_then(|grant| grants.get(&grant)) {
-            // Ended, or back in the queue: the rules say so.
-            None => None,
             Some(grant) if column(grant, "revoked")? => Some(grant_revoked()),
             Some(grant) if !column::<bool>(grant, "answers")? => Some(no_longer_allowed()),
-            Some(_) => None,
+            // Without a grant it has ended or is back in the queue: the rules say so.
+            _ => None,
         };
         held.insert(current.request.id, (current, refusal, column::<DateTime<Utc>>(row, "now")?));
     }
