@@ -30,6 +30,8 @@ pub struct Facts {
     pub attempts: u32,
     pub start_at: DateTime<Utc>,
     pub look_at: DateTime<Utc>,
+    /// It lasts as long as what it asked for.
+    pub asked: bool,
 }
 
 /// The row after the transition.
@@ -150,10 +152,16 @@ pub fn settle(current: &Facts, epoch: i64, how: Settled, now: DateTime<Utc>) -> 
     })
 }
 
-/// A started firing whose node is gone. `None` when there is nothing to expire.
+/// A started firing whose node is gone. `None` when there is nothing to expire. What it asked for is never asked twice.
 pub fn expire(current: &Facts, now: DateTime<Utc>) -> Option<Change> {
-    (current.state == FiringState::Started && current.look_at <= now)
-        .then(|| again(current, "node_lost: the node that ran it went away", now))
+    if current.state != FiringState::Started || current.look_at > now {
+        return None;
+    }
+    if current.asked {
+        let reason = "not_ended: what it asked for did not come to an end".to_owned();
+        return Some(Change::keep(current, FiringState::Failed, Some(reason)));
+    }
+    Some(again(current, "node_lost: the node that ran it went away", now))
 }
 
 /// Paused or deleted: what has not started does not start. `None` when it has.

@@ -10,12 +10,20 @@ use crate::schedules::{Ahead, AheadKind, Begin, Change, Facts, Settled, begin, e
 const NOON: &str = "2027-01-05T12:00:00Z";
 
 fn due() -> Facts {
-    Facts { state: FiringState::Due, epoch: 0, attempt: 0, attempts: 3, start_at: at(NOON), look_at: at(NOON) }
+    Facts {
+        state: FiringState::Due,
+        epoch: 0,
+        attempt: 0,
+        attempts: 3,
+        start_at: at(NOON),
+        look_at: at(NOON),
+        asked: false,
+    }
 }
 
 fn after(facts: &Facts, change: &Change) -> Facts {
-    let Change { state, epoch, attempt, look_at, .. } = *change;
-    Facts { state, epoch, attempt, look_at, ..*facts }
+    let Change { state, epoch, attempt, look_at, asked, .. } = *change;
+    Facts { state, epoch, attempt, look_at, asked, ..*facts }
 }
 
 fn started(now: DateTime<Utc>) -> Facts {
@@ -91,6 +99,9 @@ fn a_request_lasts_as_long_as_agents_have() {
     let change = settle(&run, 1, Settled::Asked, at(NOON)).unwrap();
     assert!(change.asked && change.state == FiringState::Started);
     assert!(change.look_at - at(NOON) > TimeDelta::days(7), "requests give up by themselves after seven");
+    let asked = after(&run, &change);
+    let lost = expire(&asked, asked.look_at).unwrap();
+    assert_eq!(lost.state, FiringState::Failed, "it is not asked for a second time");
 }
 
 #[test]
