@@ -87,7 +87,9 @@ proptest! {
             if next <= now {
                 let planned = plan(&timing, id, next, now);
                 // As many as one look makes up for; what was more is said to be passed over.
-                prop_assert!(planned.turns.len() < 100 || planned.turns[0].missed_from.is_some() || planned.turns.len() == 100);
+                let due = timing.firings(next - TimeDelta::milliseconds(1)).take_while(|at| *at <= now).count();
+                prop_assert_eq!(planned.turns.len(), due.min(100));
+                prop_assert_eq!(planned.turns[0].missed_from.is_some(), due > 100);
                 fired.extend(planned.turns.iter().map(|turn| turn.nominal_at));
                 next = planned.next_at.unwrap();
                 prop_assert!(next > now);
