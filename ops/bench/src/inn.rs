@@ -24,7 +24,7 @@ const OWNER: &str = "owner@bench.example";
 const PASSWORD: &str = "correct horse battery staple";
 pub(crate) const CAPABILITY: &str = "summarise-board";
 /// As many as the platform lets one app have open.
-pub(crate) const MOST_OPEN: usize = 1000;
+pub(crate) const MOST_OPEN: usize = 10_000;
 
 /// Settings that differ from the defaults, for the report.
 pub(crate) const SETTINGS: &str = "INN_RATE_AUTH, INN_RATE_DATA, INN_RATE_OPERATIONS, INN_RATE_QUEUE = 0 (no rate limits), \

@@ -142,7 +142,8 @@ async fn measure(options: &Options, out: &mut dyn Write) -> anyhow::Result<bool>
         plan.records(case, true, ours, &stock, rival_side()).await?;
     }
     if options.wants("claim") {
-        plan.claims(&callers, &stock.board, true).await?;
+        plan.claims(&callers, &stock.board, true, 1).await?;
+        plan.claims(&callers, &stock.board, true, 100).await?;
     }
     let after = callers.session.count().await?;
     if options.wants("realtime") {
@@ -170,7 +171,8 @@ async fn measure(options: &Options, out: &mut dyn Write) -> anyhow::Result<bool>
         for case in Case::ALL.into_iter().filter(|case| options.wants(case.word()) || options.only.len() == 1) {
             plan.records(case, false, &both, &stock, rival_side()).await?;
         }
-        plan.claims(&callers, &stock.board, false).await?;
+        plan.claims(&callers, &stock.board, false, 1).await?;
+        plan.claims(&callers, &stock.board, false, 100).await?;
         inn.stop()?;
     }
     let Plan { met, missed, failed, .. } = plan;

@@ -81,7 +81,13 @@ impl Plan<'_> {
     }
 
     /// Claim and complete, refilling the queue between slices.
-    pub(crate) async fn claims(&mut self, callers: &Callers, board: &str, durable: bool) -> anyhow::Result<()> {
+    pub(crate) async fn claims(
+        &mut self,
+        callers: &Callers,
+        board: &str,
+        durable: bool,
+        batch: usize,
+    ) -> anyhow::Result<()> {
         for &connections in self.connections {
             let mut tally = Tally::default();
             // A full queue does not last the whole time, so there are several fills.
@@ -89,13 +95,18 @@ impl Plan<'_> {
                 if tally.elapsed >= self.time || tally.failure.is_some() {
                     break;
                 }
-                let claims = Claims::fill(callers, board, MOST_OPEN, connections).await?;
+                let claims = Claims::fill(callers, board, MOST_OPEN, connections, batch).await?;
                 let left = self.time.saturating_sub(tally.elapsed);
                 tally.add(slice(callers.key.target, connections, left, claims.clone()).await?);
                 // The next fill needs an empty queue; this is not measured.
                 drain(callers, claims).await?;
             }
-            let case = if durable { "claim + complete" } else { "claim + complete, async commit" };
+            let case = match (batch, durable) {
+                (1, true) => "claim + complete",
+                (1, false) => "claim + complete, async commit",
+                (_, true) => "claim + complete, 100 a call",
+                (_, false) => "claim + complete, 100 a call, async commit",
+            };
             let row = Row { case, caller: "signed agent (key)", connections, tally, database: true, target: None };
             let verdict = row.print(None, self.out)?;
             self.count(verdict);
