@@ -37,7 +37,9 @@ impl Claims {
             bail!("requests could not be asked: {failure}");
         }
         let claim = Outgoing::post("/v1/requests/claim", &json!({"max": batch, "waitSeconds": 0}));
-        let claims = callers.key.prepare(&vec![claim; count / batch + spare])?;
+        // A claim may bring fewer than it asks for; none must be left for the next fill.
+        let wanted = if batch > 1 { 2 * count / batch } else { count };
+        let claims = callers.key.prepare(&vec![claim; wanted + spare])?;
         Ok(Self { supply: Supply::new(claims), key: callers.key.clone(), batch })
     }
 }
